@@ -1,0 +1,1 @@
+"""Implicit interactive fleet learning."""

@@ -1,0 +1,1 @@
+"""One declarative file per table or figure of the paper."""

@@ -1,0 +1,1 @@
+"""Expert supervisors: how they are trained, and the trained weights that ship."""

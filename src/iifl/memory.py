@@ -1,0 +1,100 @@
+"""The aggregated data set D of the fleet (section 3.2 of the paper) and the bootstraps its models learn from."""
+
+import numpy as np
+
+from iifl.records import FloatArray, IntArray
+
+
+class Memory:
+    """Human-labelled transitions (s, a_human), with one bootstrap of them per model of the ensemble.
+
+    Each bootstrap is the whole memory resampled with replacement when it is created; from then on every new transition
+    adds one random draw of the whole memory to each. Room grows by doubling, so adding is amortised O(1).
+    """
+
+    def __init__(self, observation_size: int, action_size: int, bootstraps: int, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self.size = 0
+        self._observations = np.empty((0, observation_size), np.float32)
+        self._actions = np.empty((0, action_size), np.float32)
+        self._humans = np.empty(0, np.int64)
+        self._bootstraps = np.empty((bootstraps, 0), np.int64)
+
+    @property
+    def observations(self) -> FloatArray:
+        """All observations (size, S)."""
+        return self._observations[: self.size]
+
+    @property
+    def actions(self) -> FloatArray:
+        """The human actions beside them (size, A)."""
+        return self._actions[: self.size]
+
+    @property
+    def humans(self) -> IntArray:
+        """Who acted (size,)."""
+        return self._humans[: self.size]
+
+    @property
+    def bootstraps(self) -> IntArray:
+        """For each model, the indices of its own data set (E, size)."""
+        return self._bootstraps[:, : self.size]
+
+    def add(self, observations: FloatArray, actions: FloatArray, humans: IntArray) -> None:
+        """Append k transitions; the first call creates the bootstraps."""
+        k = len(observations)
+        if k == 0:
+            return
+        if not (np.isfinite(observations).all() and np.isfinite(actions).all()):
+            raise ValueError("a transition for the memory holds NaN or infinity; nothing was added")
+        start, end = self.size, self.size + k
+        self._reserve(end)
+        self._observations[start:end], self._actions[start:end], self._humans[start:end] = (
+            observations,
+            actions,
+            humans,
+        )
+        self.size = end
+        # A later draw may fall on any transition present when it is made; the batch arrives at once.
+        models = len(self._bootstraps)
+        self._bootstraps[:, start:end] = self._rng.integers(0, end, (models, k))
+
+    def draw(self, batch: int) -> IntArray:
+        """Indices of one random batch for each model, from its own bootstrap: (E, batch)."""
+        if self.size == 0:
+            raise ValueError("the memory is empty: give it demonstrations before the policy learns")
+        picks = self._rng.integers(0, self.size, (len(self._bootstraps), batch))
+        return np.take_along_axis(self.bootstraps, picks, axis=1)
+
+    def _reserve(self, size: int) -> None:
+        room = len(self._observations)
+        if size <= room:
+            return
+        extra = max(size, 2 * room, 1024) - room
+        self._observations = np.concatenate(
+            [self._observations, np.empty((extra, self._observations.shape[1]), np.float32)]
+        )
+        self._actions = np.concatenate([self._actions, np.empty((extra, self._actions.shape[1]), np.float32)])
+        self._humans = np.concatenate([self._humans, np.empty(extra, np.int64)])
+        self._bootstraps = np.concatenate(
+            [self._bootstraps, np.empty((len(self._bootstraps), extra), np.int64)], axis=1
+        )
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The data and the bootstraps, as arrays (the random state is the run's)."""
+        return {
+            "observations": self.observations.copy(),
+            "actions": self.actions.copy(),
+            "humans": self.humans.copy(),
+            "bootstraps": self.bootstraps.copy(),
+        }
+
+    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from a state that `state_dict` gave."""
+        self.size = 0
+        self._reserve(len(state["observations"]))
+        self.size = len(state["observations"])
+        self._observations[: self.size] = state["observations"]
+        self._actions[: self.size] = state["actions"]
+        self._humans[: self.size] = state["humans"]
+        self._bootstraps[:, : self.size] = state["bootstraps"]

@@ -1,0 +1,54 @@
+"""Names for the things a run is made of, loaded when used: name → "module:attribute".
+
+A new task, policy or allocator is one line here and one file in its folder.
+"""
+
+import difflib
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+
+class UnknownNameError(ValueError):
+    """A name that is not registered; the message names the nearest one that is."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped name: the nearest known one, and all of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    return f"{hint}known: {', '.join(names)}"
+
+
+class Registry:
+    """One kind of thing, by name."""
+
+    def __init__(self, kind: str, entries: dict[str, str]) -> None:
+        self.kind = kind
+        self._entries = dict(entries)
+
+    def names(self) -> list[str]:
+        """All registered names."""
+        return list(self._entries)
+
+    def add(self, name: str, target: str) -> None:
+        """Register `target` ("module:attribute") under `name`."""
+        if self._entries.get(name, target) != target:
+            raise ValueError(f"{self.kind} '{name}' is already registered as {self._entries[name]}")
+        self._entries[name] = target
+
+    def load(self, name: str) -> Any:
+        """Import and return what is registered under `name`."""
+        if name not in self._entries:
+            raise UnknownNameError(f"unknown {self.kind} '{name}': {nearest(name, self._entries)}")
+        module, attribute = self._entries[name].split(":")
+        return getattr(import_module(module), attribute)
+
+
+TASKS = Registry(
+    "task",
+    {
+        "navigation": "iifl.tasks.navigation:Navigation",
+    },
+)

@@ -1,0 +1,1 @@
+"""Runs → tables, figures and one HTML page; reads files only."""

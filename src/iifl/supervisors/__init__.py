@@ -1,0 +1,1 @@
+"""Who helps: scripted people, trained experts, people."""

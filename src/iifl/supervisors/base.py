@@ -1,0 +1,35 @@
+"""The border of the supervisors: the M people who help, each in their own way."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from iifl.records import FloatArray, IntArray
+
+
+class Supervisors(Protocol):
+    """The M people of a run, as one object: whatever they remember of a robot is an array over the fleet.
+
+    A person who takes over a robot must cope with any state that another has left it in.
+    """
+
+    humans: int
+
+    def begin(self, robots: IntArray) -> None:
+        """These robots (k,) start a new episode: forget what was in mind for them."""
+        ...
+
+    def act(self, humans: IntArray, robots: IntArray, observations: FloatArray, task: Any) -> FloatArray:
+        """The action of human `humans[i]` for robot `robots[i]`: (k, A), inside the action box.
+
+        `observations` are those of these robots (k, S); `task` is the world, for supervisors who see its true state.
+        """
+        ...
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """All that is needed to go on from here, random state included, as arrays."""
+        ...
+
+    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from a state that `state_dict` gave."""
+        ...
