@@ -45,6 +45,13 @@ class Memory:
         k = len(observations)
         if k == 0:
             return
+        for name, rows, own in (
+            ("observations", observations, self._observations),
+            ("actions", actions, self._actions),
+            ("humans", humans, self._humans),
+        ):
+            if rows.shape != (k, *own.shape[1:]):
+                raise ValueError(f"{name} for the memory must have shape {(k, *own.shape[1:])}, not {rows.shape}")
         if not (np.isfinite(observations).all() and np.isfinite(actions).all()):
             raise ValueError("a transition for the memory holds NaN or infinity; nothing was added")
         start, end = self.size, self.size + k
@@ -91,9 +98,18 @@ class Memory:
 
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state that `state_dict` gave."""
-        self.size = 0
-        self._reserve(len(state["observations"]))
-        self.size = len(state["observations"])
+        size = len(state["observations"])
+        shapes = {
+            "observations": (size, self._observations.shape[1]),
+            "actions": (size, self._actions.shape[1]),
+            "humans": (size,),
+            "bootstraps": (len(self._bootstraps), size),
+        }
+        for name, shape in shapes.items():
+            if state[name].shape != shape:
+                raise ValueError(f"{name} of the saved memory have shape {state[name].shape}, here it is {shape}")
+        self._reserve(size)
+        self.size = size
         self._observations[: self.size] = state["observations"]
         self._actions[: self.size] = state["actions"]
         self._humans[: self.size] = state["humans"]
