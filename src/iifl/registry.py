@@ -50,5 +50,8 @@ TASKS = Registry(
     "task",
     {
         "navigation": "iifl.tasks.navigation:Navigation",
+        "ball_balance": "iifl.tasks.ball_balance:BallBalance",
+        "ant": "iifl.tasks.ant:Ant",
+        "anymal": "iifl.tasks.anymal:Anymal",
     },
 )

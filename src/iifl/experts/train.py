@@ -1,0 +1,228 @@
+"""Training of an expert: proximal policy optimisation (stable-baselines3) on a fleet of its world.
+
+What is written to the folder: `checkpoint.safetensors` and `checkpoint.json` (everything that training needs to go on),
+`curve.csv` (the learning curve, one line per update) and at the end the expert itself (see `expert.py`).
+"""
+
+import csv
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from safetensors import safe_open
+from safetensors.torch import save_file
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+
+from iifl.experts.adapter import TrainingFleet
+from iifl.experts.expert import Expert
+from iifl.experts.settings import SETTINGS, TrainingSettings
+from iifl.experts.shaping import SHAPING
+from iifl.registry import TASKS
+
+RATE_BOUNDS = (1e-5, 1e-3)
+CHECKPOINT_SECONDS = 60.0
+CURVE = ("steps", "seconds", "mean_return", "mean_length", "failure_rate", "learning_rate", "divergence", "std")
+
+
+def train_expert(
+    name: str,
+    out: Path,
+    steps: int | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    settings: TrainingSettings | None = None,
+) -> Expert:
+    """Train the expert of world `name` into the folder `out`; goes on from the checkpoint that it finds there."""
+    settings = settings or SETTINGS[name]
+    if steps is not None:
+        settings = replace(settings, steps=steps)
+    torch.set_num_threads(threads or torch.get_num_threads())
+    out.mkdir(parents=True, exist_ok=True)
+    fleet = TrainingFleet(
+        TASKS.load(name)(settings.robots, seed=seed, threads=threads), settings.reward_scale, SHAPING.get(name)
+    )
+    ppo = _ppo(fleet, settings, seed)
+    training = _Training(fleet, settings, out)
+    if (out / "checkpoint.json").exists():
+        training.resume(ppo)
+    if ppo.num_timesteps < settings.steps:
+        remaining = settings.steps - ppo.num_timesteps
+        ppo.learn(remaining, callback=training, log_interval=None, reset_num_timesteps=False)
+    expert = _expert(ppo, fleet)
+    expert.save(out / f"{name}.safetensors")
+    return expert
+
+
+def _ppo(fleet: TrainingFleet, settings: TrainingSettings, seed: int) -> PPO:
+    hidden = list(settings.hidden)
+    return PPO(
+        "MlpPolicy",
+        fleet,
+        n_steps=settings.horizon,
+        batch_size=settings.minibatch,
+        n_epochs=settings.epochs,
+        gamma=settings.discount,
+        gae_lambda=settings.trace,
+        clip_range=settings.clip,
+        ent_coef=settings.entropy,
+        vf_coef=1.0,
+        max_grad_norm=1.0,
+        seed=seed,
+        device="cpu",
+        policy_kwargs={
+            "net_arch": {"pi": hidden, "vf": hidden},
+            "activation_fn": torch.nn.ELU,
+            "log_std_init": settings.initial_log_std,
+        },
+    )
+
+
+class _Training(BaseCallback):
+    """What happens between updates: the learning rate, the curve, the progress bar and the checkpoints."""
+
+    def __init__(self, fleet: TrainingFleet, settings: TrainingSettings, out: Path) -> None:
+        super().__init__()
+        self.fleet, self.settings, self.out = fleet, settings, out
+        self.rate = settings.learning_rate
+        self.seconds = 0.0  # of the sessions before this one
+
+    def _init_callback(self) -> None:
+        self.model.lr_schedule = lambda _progress: self.rate
+        self.start = self.saved = time.monotonic()
+
+    def _on_training_start(self) -> None:
+        self.bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        self.bar.start()
+        self.line = self.bar.add_task("training", total=self.settings.steps)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        """After every update but before the first."""
+        divergence = self.model.logger.name_to_value.get("train/approx_kl")
+        if divergence is None:
+            return
+        if divergence > 2 * self.settings.target_divergence:
+            self.rate = max(self.rate / 1.5, RATE_BOUNDS[0])
+        elif divergence < self.settings.target_divergence / 2:
+            self.rate = min(self.rate * 1.5, RATE_BOUNDS[1])
+        self._report(float(divergence))
+        if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
+            self.save()
+
+    def _on_training_end(self) -> None:
+        self.bar.stop()
+        self.save()
+
+    def _report(self, divergence: float) -> None:
+        finished = np.array(self.fleet.finished, float).reshape(-1, 3)
+        mean_return, length, failure = finished.mean(axis=0) if len(finished) else [np.nan] * 3
+        std = float(self.model.policy.log_std.detach().exp().mean())
+        row = (self.num_timesteps, self._elapsed(), mean_return, length, failure, self.rate, divergence, std)
+        path = self.out / "curve.csv"
+        new = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.writer(file)
+            if new:
+                writer.writerow(CURVE)
+            writer.writerow([f"{value:.6g}" for value in row])
+        self.bar.update(
+            self.line, completed=self.num_timesteps, description=f"return {mean_return:.1f} · failed {failure:.0%}"
+        )
+
+    def _elapsed(self) -> float:
+        return self.seconds + time.monotonic() - self.start
+
+    def save(self) -> None:
+        """Write everything that training needs to go on, so that a stop at any moment leaves a whole checkpoint."""
+        self.saved = time.monotonic()
+        normalisation = self.fleet.normalisation
+        arrays = {
+            **{f"task.{k}": np.asarray(v) for k, v in self.fleet.task.state_dict().items()},
+            "normalisation.mean": normalisation.mean,
+            "normalisation.variance": normalisation.variance,
+            "normalisation.count": np.array(normalisation.count),
+            "last.observations": self.model._last_obs,
+            "last.starts": self.model._last_episode_starts,
+        }
+        tensors = {k: torch.from_numpy(np.ascontiguousarray(v)) for k, v in arrays.items()}
+        tensors |= {f"policy.{k}": v.contiguous() for k, v in self.model.policy.state_dict().items()}
+        for index, moments in self.model.policy.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{k}": v for k, v in moments.items()}
+        tensors["random.torch"] = torch.get_rng_state()
+        numpy_name, keys, position, *_ = np.random.get_state()  # noqa: NPY002 (stable-baselines3 draws minibatches there)
+        assert numpy_name == "MT19937"
+        tensors["random.numpy"] = torch.from_numpy(np.append(keys.astype(np.int64), position))
+        meta = {
+            "settings": asdict(self.settings),
+            "steps": self.num_timesteps,
+            "seconds": self._elapsed(),
+            "learning_rate": self.rate,
+        }
+        whole, draft = self.out / "checkpoint.safetensors", self.out / "checkpoint.draft"
+        save_file(tensors, draft, {"training": json.dumps(meta)})
+        draft.replace(whole)
+        (self.out / "checkpoint.json").write_text(json.dumps(meta, indent=1) + "\n")
+
+    def resume(self, ppo: PPO) -> None:
+        """Go on from the checkpoint in the folder."""
+        with safe_open(self.out / "checkpoint.safetensors", "pt") as file:
+            meta: dict[str, Any] = json.loads(file.metadata()["training"])
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+        self._check_same(meta["settings"])
+        part = _Parts(tensors)
+        ppo.policy.load_state_dict(part("policy."))
+        moments: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in part("optimizer.").items():
+            index, moment = key.split(".")
+            moments.setdefault(int(index), {})[moment] = value
+        ppo.policy.optimizer.load_state_dict({**ppo.policy.optimizer.state_dict(), "state": moments})
+        self.fleet.task.load_state_dict({k: v.numpy() for k, v in part("task.").items()})
+        known = {k: v.numpy() for k, v in part("normalisation.").items()}
+        self.fleet.normalisation.mean, self.fleet.normalisation.variance = known["mean"], known["variance"]
+        self.fleet.normalisation.count = float(known["count"])
+        ppo._last_obs = tensors["last.observations"].numpy()
+        ppo._last_episode_starts = tensors["last.starts"].numpy()
+        torch.set_rng_state(tensors["random.torch"])
+        *keys, position = tensors["random.numpy"].tolist()
+        np.random.set_state(("MT19937", np.array(keys, np.uint32), position))  # noqa: NPY002
+        ppo.num_timesteps = meta["steps"]
+        self.rate, self.seconds = meta["learning_rate"], meta["seconds"]
+
+    def _check_same(self, saved: dict[str, Any]) -> None:
+        mine = json.loads(json.dumps(asdict(self.settings)))
+        changed = sorted(key for key in mine if key != "steps" and mine[key] != saved.get(key))
+        if changed:
+            raise ValueError(
+                f"the checkpoint in {self.out} was trained with other settings ({', '.join(changed)}); "
+                "train into another folder, or remove this one"
+            )
+
+
+class _Parts:
+    """The entries of a flat dictionary that begin alike."""
+
+    def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
+        self._tensors = tensors
+
+    def __call__(self, prefix: str) -> dict[str, torch.Tensor]:
+        return {k.removeprefix(prefix): v for k, v in self._tensors.items() if k.startswith(prefix)}
+
+
+def _expert(ppo: PPO, fleet: TrainingFleet) -> Expert:
+    """The mean of the trained policy, as layers."""
+    policy, normalisation = ppo.policy, fleet.normalisation
+    linears = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
+    return Expert(
+        mean=normalisation.mean.astype(np.float32),
+        std=np.sqrt(normalisation.variance + 1e-8).astype(np.float32),
+        weights=tuple(m.weight.detach().numpy().copy() for m in linears),
+        biases=tuple(m.bias.detach().numpy().copy() for m in linears),
+    )
