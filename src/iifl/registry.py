@@ -55,3 +55,19 @@ TASKS = Registry(
         "anymal": "iifl.tasks.anymal:Anymal",
     },
 )
+
+SUPERVISORS = Registry(
+    "supervisors of task",
+    {
+        "navigation": "iifl.supervisors.navigation:NavigationSupervisors",
+    },
+)
+
+POLICIES = Registry(
+    "policy",
+    {
+        "explicit": "iifl.policies.explicit:ExplicitPolicy",
+        "implicit": "iifl.policies.implicit:ImplicitPolicy",
+        "langevin": "iifl.policies.langevin:LangevinPolicy",
+    },
+)

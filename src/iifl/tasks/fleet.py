@@ -39,6 +39,8 @@ class FleetTask(VectorEnv[FloatArray, FloatArray, np.ndarray]):
     episode_steps: ClassVar[int]
     success_return: float | None = None
     """An episode that ends without failure succeeds at this return (None: the world itself knows success)."""
+    demonstration_options: ClassVar[dict[str, Any]] = {}
+    """How the world differs while people demonstrate."""
 
     def __init__(self, num_envs: int, observation: spaces.Box, action: spaces.Box, seed: int = 0) -> None:
         if num_envs < 1:

@@ -1,0 +1,118 @@
+"""From a configuration to the parts of a run: world, people, policy, order, and the demonstrations they start from."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from iifl.allocation.priority import (
+    Constraint,
+    ConstraintUncertaintyRisk,
+    Order,
+    RandomBudget,
+    Scale,
+    Thrifty,
+    UncertaintyConstraint,
+)
+from iifl.config import ConfigError, PolicyConfig, RunConfig
+from iifl.loop import Lesson, Rules
+from iifl.memory import Memory
+from iifl.policies.base import Policy
+from iifl.policies.learner import Sizes
+from iifl.registry import POLICIES, SUPERVISORS, TASKS
+from iifl.supervisors.base import Supervisors
+from iifl.tasks.fleet import FleetTask
+
+
+def make_task(name: str, robots: int, seed: int, **options: Any) -> FleetTask:
+    """The world `name` with a fleet of this size."""
+    task: FleetTask = TASKS.load(name)(robots, seed=seed, **options)
+    return task
+
+
+def make_supervisors(name: str, humans: int, robots: int, rng: np.random.Generator) -> Supervisors:
+    """The people of the world `name`."""
+    crowd: Supervisors = SUPERVISORS.load(name)(humans, robots, rng)
+    return crowd
+
+
+def sizes_of(task: FleetTask) -> Sizes:
+    """What a policy must know of a world."""
+    observation, action = task.single_observation_space, task.single_action_space
+    assert isinstance(observation, spaces.Box)
+    assert isinstance(action, spaces.Box)
+    return Sizes(observation.shape[0], action.low, action.high)
+
+
+def make_policy(config: PolicyConfig, sizes: Sizes, seed: int, device: str) -> Policy:
+    """An untrained policy."""
+    policy: Policy = POLICIES.load(config.kind)(config, sizes, seed, device)
+    return policy
+
+
+def make_memory(config: PolicyConfig, sizes: Sizes, rng: np.random.Generator) -> Memory:
+    """An empty memory with a bootstrap for each model of the policy."""
+    return Memory(sizes.observation, sizes.action, config.members, rng)
+
+
+def make_rules(config: RunConfig) -> Rules:
+    """The numbers of the loop; the gradient budget of an update covers all timesteps since the last one."""
+    fleet, learning = config.fleet, config.learning
+    return Rules(
+        fleet.minimum_intervention,
+        fleet.reset_steps,
+        learning.update_every,
+        learning.update_every * learning.steps_per_timestep,
+    )
+
+
+def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, Scale] | None = None) -> Order:
+    """The priority function of the run, with û and, for ThriftyDAgger, the scales of risk and uncertainty."""
+    allocation, fleet = config.allocation, config.fleet
+    match allocation.order:
+        case "C":
+            return Constraint()
+        case "U.C.":
+            return UncertaintyConstraint(threshold)
+        case "C.U.R.":
+            return ConstraintUncertaintyRisk(threshold, allocation.risk_threshold)
+        case "random":
+            return RandomBudget(allocation.budget, fleet.timesteps, fleet.humans)
+        case "thrifty":
+            if scales is None:
+                raise ConfigError("the order thrifty needs the scales of risk and uncertainty from a calibrating run")
+            return Thrifty(threshold, allocation.risk_weight, *scales)
+
+
+def demonstrate(config: RunConfig, rng: np.random.Generator) -> Lesson:
+    """Full episodes of the people at work by themselves, in the order of episodes (section 5 of the paper).
+
+    Each robot has one human for the whole episode; people take turns where there are more episodes than people.
+    """
+    episodes, humans = config.learning.demonstrations, max(1, config.fleet.humans)
+    kind: type[FleetTask] = TASKS.load(config.task)
+    task = make_task(config.task, episodes, demonstration_seed(config.seed), **kind.demonstration_options)
+    crowd = make_supervisors(config.task, humans, episodes, rng)
+    human_of = np.arange(episodes) % humans
+    observations, _ = task.reset()
+    crowd.begin(np.arange(episodes))
+    seen, done, robots = [], [], []
+    while (running := np.flatnonzero(task.running)).size:
+        chosen = crowd.act(human_of[running], running, observations[running], task)
+        actions = np.zeros((episodes, chosen.shape[1]), np.float32)
+        actions[running] = chosen
+        seen.append(observations[running])
+        done.append(chosen)
+        robots.append(running)
+        observations, *_ = task.step(actions)
+    by_episode = np.argsort(np.concatenate(robots), kind="stable")
+    return Lesson(
+        np.concatenate(seen)[by_episode],
+        np.concatenate(done)[by_episode],
+        human_of[np.concatenate(robots)[by_episode]],
+    )
+
+
+def demonstration_seed(seed: int) -> int:
+    """Demonstrations have episodes of their own: no robot of the run starts where a demonstration did."""
+    return 1_000_003 + seed

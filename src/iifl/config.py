@@ -1,0 +1,185 @@
+"""A whole run as frozen dataclasses: what `iifl run` takes, what a run folder keeps, what makes two runs the same.
+
+Strict both ways: a value out of range is an error that says what is allowed, and an unknown key in a file is an error
+that names the nearest known one.
+"""
+
+import dataclasses
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from iifl.policies.explicit import ExplicitConfig
+from iifl.policies.implicit import ImplicitConfig
+from iifl.policies.langevin import LangevinConfig
+from iifl.registry import TASKS, nearest
+
+Algorithm = Literal["bc", "ibc", "ifl", "iifl-r", "iifl"]
+OrderName = Literal["C", "U.C.", "C.U.R.", "thrifty", "random"]
+PolicyConfig = ExplicitConfig | ImplicitConfig | LangevinConfig
+Config = TypeVar("Config")
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be run; the message says which field, what it is, and what is allowed."""
+
+
+def _at_least(config: object, minimum: float, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if not value >= minimum:
+            raise ConfigError(f"{type(config).__name__}.{name} is {value}; it must be at least {minimum}")
+
+
+@dataclass(frozen=True)
+class FleetConfig:
+    """The fleet and the people (section 3 of the paper)."""
+
+    robots: int = 100
+    """N, how many robots share the policy."""
+    humans: int = 10
+    """M, how many people supervise them; fewer than N."""
+    timesteps: int = 10_000
+    """T, how long the fleet works; 0 for a policy that is only trained offline."""
+    minimum_intervention: int = 5
+    """t_T, timesteps that a person stays with a robot at least."""
+    reset_steps: int = 5
+    """t_R, timesteps that a hard reset takes."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "robots", "minimum_intervention", "reset_steps")
+        _at_least(self, 0, "humans", "timesteps")
+        if self.humans >= self.robots:
+            raise ConfigError(f"fleet.humans is {self.humans}; it must be below fleet.robots = {self.robots} (M < N)")
+
+
+@dataclass(frozen=True)
+class AllocationConfig:
+    """Who gets help (section 4.4 of the paper)."""
+
+    order: OrderName = "U.C."
+    """How priorities are formed: by constraint, uncertainty and risk (from left to right), ThriftyDAgger, or random."""
+    threshold: float | None = None
+    """û, how unsure is too unsure; none: calibrate it by the protocol of the paper before the run."""
+    quantile: float = 0.99
+    """The quantile of the offline-only policy's uncertainties that û is calibrated to."""
+    calibration_robots: int = 100
+    """How many robots the calibrating run has."""
+    calibration_timesteps: int = 1000
+    """How many timesteps the calibrating run has."""
+    risk_threshold: float = 0.5
+    """For C.U.R.: the risk from which a robot wants help."""
+    risk_weight: float = 0.5
+    """For ThriftyDAgger: the weight of risk beside uncertainty."""
+    budget: int = 0
+    """For random: human actions in the whole run (as many as IIFL used)."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0, "budget", "risk_threshold")
+        _at_least(self, 1, "calibration_robots", "calibration_timesteps")
+        if self.threshold is not None and not self.threshold >= 0:
+            raise ConfigError(f"allocation.threshold is {self.threshold}; it must be 0 or more (or none)")
+        if not 0 < self.quantile < 1:
+            raise ConfigError(f"allocation.quantile is {self.quantile}; it must be between 0 and 1")
+        if not 0 <= self.risk_weight <= 1:
+            raise ConfigError(f"allocation.risk_weight is {self.risk_weight}; it must be between 0 and 1")
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """How the policy learns, offline and during the run (section 4.2 of the paper)."""
+
+    demonstrations: int = 10
+    """Offline episodes of the supervisors, before the fleet starts."""
+    pretraining_steps: int | None = None
+    """Gradient steps on them; none: half as many as there are transitions."""
+    update_every: int = 1000
+    """t̂, timesteps between updates; 0: the policy is frozen."""
+    steps_per_timestep: int = 2
+    """Gradient steps per timestep; an update takes t̂ times as many, so every t̂ has the same budget."""
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "demonstrations")
+        _at_least(self, 0, "update_every", "steps_per_timestep")
+        if self.pretraining_steps is not None:
+            _at_least(self, 0, "pretraining_steps")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run: a task, an algorithm, a seed, and every number behind them."""
+
+    task: str = "navigation"
+    """The world."""
+    algorithm: Algorithm = "iifl"
+    """What learns and who is helped; the rest of the configuration starts from its preset."""
+    seed: int = 0
+    """Everything random in the run follows from it."""
+    trials: int = 0
+    """Episodes of the robots alone, after the run."""
+    device: str = "cpu"
+    """Where the policy computes: cpu, or cuda."""
+    fleet: FleetConfig = field(default_factory=FleetConfig)
+    allocation: AllocationConfig = field(default_factory=AllocationConfig)
+    learning: LearningConfig = field(default_factory=LearningConfig)
+    policy: PolicyConfig = field(default_factory=ImplicitConfig)
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0, "seed", "trials")
+        if self.task not in TASKS.names():
+            raise ConfigError(f"unknown task '{self.task}': {nearest(self.task, TASKS.names())}")
+        if self.algorithm not in get_args(Algorithm):
+            raise ConfigError(f"unknown algorithm '{self.algorithm}': {nearest(self.algorithm, get_args(Algorithm))}")
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """The configuration as JSON takes it."""
+    return dataclasses.asdict(config)
+
+
+def from_dict(kind: Callable[..., Config], data: dict[str, Any], where: str = "") -> Config:
+    """A configuration from what `to_dict` gave, strictly: every key known, every value of its type."""
+    hints = get_type_hints(kind)
+    known = {f.name for f in dataclasses.fields(cast(Any, kind))}
+    for key in data:
+        if key not in known:
+            raise ConfigError(f"unknown key '{where}{key}': {nearest(key, known)}")
+    values = {key: _value(hints[key], value, f"{where}{key}") for key, value in data.items()}
+    return kind(**values)
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    """One value of a configuration file, checked against the type of its field."""
+    origin, choices = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
+        return from_dict(cast(Callable[..., Any], hint), value, f"{where}.")
+    if origin is Literal:
+        if value not in choices:
+            raise ConfigError(f"{where} is {value!r}: {nearest(str(value), map(str, choices))}")
+        return value
+    if origin in (Union, types.UnionType):
+        return _one_of(choices, value, where)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not (isinstance(value, hint) and isinstance(value, bool) == (hint is bool)):
+        raise ConfigError(f"{where} is {value!r}; it must be of type {hint.__name__}")
+    return value
+
+
+def _one_of(choices: tuple[Any, ...], value: Any, where: str) -> Any:
+    """The first of several types that the value fits; of several dataclasses, the one of its `kind`."""
+    if isinstance(value, dict):
+        by_kind = {getattr(choice, "kind", None): choice for choice in choices if dataclasses.is_dataclass(choice)}
+        kind = str(value.get("kind"))
+        if kind not in by_kind:
+            raise ConfigError(f"{where}.kind is {kind}: {nearest(kind, by_kind)}")
+        return _value(by_kind[kind], value, where)
+    for choice in choices:
+        if choice is type(None) and value is None:
+            return None
+        try:
+            return _value(choice, value, where)
+        except (ConfigError, TypeError):
+            continue
+    raise ConfigError(f"{where} is {value!r}; it must be {' or '.join(str(c) for c in choices)}")

@@ -1,0 +1,139 @@
+"""The implicit policy of this project: an energy-based model with a learned proposal, so that no chain is needed.
+
+Each member's energy is
+
+    E(s, a) = −log q(a|s) + f(s, a),   π(a|s) = exp(−E(s, a)) / Z(s)   (Eq. 3, at temperature 1),
+
+with q a mixture density learned by likelihood and f a correction learned by ranking noise-contrastive estimation
+against draws from q (Eq. 5 with the proposal's log density, Singh et al. 2023). Whatever q cannot express, f does.
+f is bounded, so π/q is too, and draws from q with importance weights stand for draws from π. docs/fast-path.md has the
+whole argument; `langevin.py` is the published policy, which samples by long chains from uniform starts.
+
+One set of draws serves the action and the uncertainty: the action is the draw (or mixture mean) with the lowest mean
+energy of the ensemble (Eq. 1), the uncertainty the Jeffreys divergence of the members (Identity 1) on the same draws.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Generator, Tensor, nn
+
+from iifl.energy.divergence import shared_jeffreys
+from iifl.energy.losses import info_nce
+from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
+from iifl.energy.samplers import log_importance_weights
+from iifl.policies.learner import Learner, Optimisation, Sizes
+from iifl.policies.mixture import FoldedMixture
+from iifl.policies.networks import EnsembleMLP
+from iifl.records import Decision, FloatArray
+
+
+@dataclass(frozen=True)
+class ImplicitConfig:
+    """The implicit policy with a learned proposal."""
+
+    kind: Literal["implicit"] = "implicit"
+    """An energy-based ensemble with a learned proposal."""
+    members: int = 2
+    """n, models in the ensemble."""
+    width: int = 128
+    """Units in a hidden layer."""
+    depth: int = 2
+    """Hidden layers."""
+    components: int = 8
+    """Gaussians in the proposal's mixture."""
+    narrowest: float = 0.05
+    """The floor of their widths, in half action ranges."""
+    correction: float = 10.0
+    """The bound of f, in nats."""
+    counter_examples: int = 16
+    """Draws from the proposal that a human's action is ranked against."""
+    draws: int = 64
+    """Draws for each robot's action and uncertainty, from all members together."""
+    optimisation: Optimisation = field(default_factory=lambda: Optimisation(batch=256, learning_rate=1e-3))
+    """How it is trained."""
+
+
+class TiltedMixture(nn.Module):
+    """The energies of all members: proposals q and corrections f."""
+
+    def __init__(self, config: ImplicitConfig, sizes: Sizes, generator: Generator) -> None:
+        super().__init__()
+        outputs = FoldedMixture.parameters(config.components, sizes.action)
+        layers = [sizes.observation] + [config.width] * config.depth + [outputs]
+        shape = EnergyNetwork(config.width, config.depth, spectral_norm=False)
+        self.config = config
+        self.proposal_network = EnsembleMLP(config.members, layers, generator)
+        self.correction_network = EnergyEnsemble(config.members, sizes.observation, sizes.action, shape, generator)
+
+    def at(self, states: Tensor) -> "TiltedEnergy":
+        """The energies at states (B, S), or (E, B, S) with a batch for each member."""
+        raw = self.proposal_network(states)
+        proposal = FoldedMixture.of(raw, self.config.components, self.config.narrowest)
+        return TiltedEnergy(proposal, self.correction_network.at(states), self.config.correction)
+
+
+@dataclass(frozen=True)
+class TiltedEnergy:
+    """E energies at B states: actions (E, B, K, A), or (B, K, A) for all members, → (E, B, K)."""
+
+    proposal: FoldedMixture
+    free_correction: ConditionalEnergy
+    bound: float
+
+    def correction(self, actions: Tensor) -> Tensor:
+        """f, between −bound and bound."""
+        return self.bound * torch.tanh(self.free_correction(actions) / self.bound)
+
+    def __call__(self, actions: Tensor) -> Tensor:
+        """−log q + f."""
+        return self.correction(actions) - self.proposal.log_density(actions)
+
+
+class ImplicitPolicy(Learner):
+    """An ensemble of tilted mixtures, sampled without chains."""
+
+    model: TiltedMixture
+
+    def __init__(self, config: ImplicitConfig, sizes: Sizes, seed: int, device: str = "cpu") -> None:
+        if config.members < 2 or config.draws < config.members:
+            raise ValueError(
+                f"the Jeffreys divergence needs at least 2 members and a draw from each, not {config.members} members "
+                f"and {config.draws} draws"
+            )
+        self.config = config
+        model = TiltedMixture(config, sizes, torch.Generator().manual_seed(seed))
+        super().__init__(model, sizes, config.optimisation, seed, device)
+
+    @torch.no_grad()
+    def decide(self, observations: FloatArray) -> Decision:
+        """Actions and uncertainties from one set of draws."""
+        states = self._states(observations)
+        energy = self.model.at(states)
+        members = self.config.members
+        own = energy.proposal.sample(self.config.draws // members, self.generator)  # (E, N, K/E, A)
+        draws = own.permute(1, 0, 2, 3).flatten(1, 2)  # (N, K, A), from the equal mixture of all proposals
+        modes = energy.proposal.means.permute(1, 0, 2, 3).flatten(1, 2)  # (N, E·M, A)
+        candidates = torch.cat([draws, modes], 1)
+
+        log_density = energy.proposal.log_density(candidates)  # (E, N, K + E·M)
+        energies = energy.correction(candidates) - log_density
+        best = energies.mean(0).argmin(-1)
+        actions = candidates[torch.arange(len(states)), best]
+
+        K = draws.shape[1]
+        drawn, log_pool = energies[..., :K], torch.logsumexp(log_density[..., :K], 0) - math.log(members)
+        uncertainty = shared_jeffreys(drawn, log_importance_weights(drawn, log_pool))
+        return Decision(self._world_actions(actions), uncertainty.cpu().numpy())
+
+    def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
+        """Likelihood of the proposal and ranking of the whole energy, each by its own parameters (E,)."""
+        energy = self.model.at(states)
+        likelihood = energy.proposal.log_density(actions.unsqueeze(2)).mean((1, 2))
+        with torch.no_grad():
+            counter_examples = energy.proposal.sample(self.config.counter_examples, self.generator)
+        # The logits −E − log q of ranking NCE are −f: the proposal's density cancels, and learns from likelihood alone.
+        tilt = energy.correction(torch.cat([actions.unsqueeze(2), counter_examples], 2))
+        return info_nce(tilt[..., 0], tilt[..., 1:]).mean(1) - likelihood

@@ -1,0 +1,99 @@
+"""The published implicit policy: energy networks, sampled by Langevin chains from uniform starts (IBC, IIFL).
+
+Actions, uncertainty and counter-examples come from separate sets of chains, as published. `LangevinConfig()` has the
+hyper-parameters of the paper. The published sampler settles at temperature noise² = 0.109 and its samples count as
+samples of π (`energy/samplers.py`), so the divergence is that of the sharper densities, times 0.109.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from iifl.energy.box import Box
+from iifl.energy.divergence import jeffreys
+from iifl.energy.function import cross_energies
+from iifl.energy.losses import gradient_penalty, info_nce
+from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
+from iifl.energy.samplers import Samples, published_sampler
+from iifl.policies.learner import Learner, Optimisation, Sizes
+from iifl.records import Decision, FloatArray
+
+
+@dataclass(frozen=True)
+class LangevinConfig:
+    """The implicit policy with Langevin chains; the defaults are those of the paper."""
+
+    kind: Literal["langevin"] = "langevin"
+    """An energy-based ensemble with Langevin chains."""
+    members: int = 2
+    """n, models in the ensemble."""
+    width: int = 256
+    """Units in a hidden layer."""
+    depth: int = 6
+    """Hidden layers."""
+    iterations: int = 100
+    """Langevin iterations of every chain."""
+    counter_examples: int = 8
+    """Chains for each of the humans' actions in training."""
+    draws: int = 512
+    """Chains for each robot's action, and again for its uncertainty under each model."""
+    optimisation: Optimisation = field(default_factory=Optimisation)
+    """How it is trained."""
+
+
+def small_langevin() -> LangevinConfig:
+    """The published method at a size that fits a small CPU."""
+    return LangevinConfig(
+        width=128,
+        depth=3,
+        iterations=25,
+        draws=64,
+        optimisation=Optimisation(batch=128, learning_rate=1e-3),
+    )
+
+
+class LangevinPolicy(Learner):
+    """An ensemble of spectrally normalised MLPs E(s, a); the robots act with its first member."""
+
+    model: EnergyEnsemble
+
+    def __init__(self, config: LangevinConfig, sizes: Sizes, seed: int, device: str = "cpu") -> None:
+        self.config = config
+        shape = EnergyNetwork(config.width, config.depth)
+        generator = torch.Generator().manual_seed(seed)
+        model = EnergyEnsemble(config.members, sizes.observation, sizes.action, shape, generator)
+        super().__init__(model, sizes, config.optimisation, seed, device)
+        one = torch.ones(sizes.action, device=self.device)
+        self.box = Box(-one, one)
+        self.sampler = published_sampler(config.iterations)
+
+    @torch.no_grad()
+    def decide(self, observations: FloatArray) -> Decision:
+        """Actions from one set of chains, the uncertainty from two more."""
+        self.model.eval()
+        energy = self.model.at(self._states(observations))
+        actions = self._sample(energy, self.config.draws).best()[0]
+        samples = self._sample(energy, self.config.draws)
+        return Decision(self._world_actions(actions), self._divergence(energy, samples).cpu().numpy())
+
+    def _divergence(self, energy: ConditionalEnergy, samples: Samples) -> Tensor:
+        return jeffreys(cross_energies(energy, samples.actions)).clamp(min=0)
+
+    def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
+        """InfoNCE against chains of the present model, and the gradient penalty on them (E,)."""
+        self.model.train()
+        energy = self.model.at(states)
+        with torch.no_grad():
+            chains = self._sample(energy, self.config.counter_examples).actions
+        energies = energy(torch.cat([actions.unsqueeze(2), chains], 2))
+        _, gradients = energy.value_and_grad(chains)
+        penalty = gradient_penalty(gradients)
+        return (info_nce(energies[..., 0], energies[..., 1:]) + penalty).mean(1)
+
+    def _sample(self, energy: ConditionalEnergy, count: int) -> Samples:
+        """The ends of `count` chains from uniform starts for every member and state."""
+        members, states, _ = energy.from_state.shape
+        start = self.box.uniform((members, states, count), self.generator)
+        return self.sampler(energy, start, self.box, generator=self.generator)

@@ -1,0 +1,183 @@
+"""What explicit and implicit policies share: normalisation, bootstrapped batches, the optimiser, and one state to save.
+
+States are standardised with the mean and standard deviation of the offline demonstrations; actions are scaled so that
+the action box is [−1, 1]^A. Both belong to the policy and are in its state.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from iifl.memory import Memory
+from iifl.policies.base import PolicyState
+from iifl.records import Decision, FloatArray
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a policy must know of its world: the size of an observation and the action box."""
+
+    observation: int  # S
+    action_low: FloatArray  # (A,)
+    action_high: FloatArray  # (A,)
+
+    @property
+    def action(self) -> int:
+        """A, the size of an action."""
+        return len(self.action_low)
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """Adam with a stepwise decay; the defaults are those of the paper (Table "Implicit model hyperparameters")."""
+
+    batch: int = 512
+    """Transitions per model in one gradient step."""
+    learning_rate: float = 5e-4
+    """Adam's step size at first."""
+    decay: float = 0.99
+    """Its factor at every `decay_every`-th gradient step."""
+    decay_every: int = 100
+    """Gradient steps between decays."""
+
+
+class Normalisation(nn.Module):
+    """From the world's units to the network's and back."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        low, high = (torch.as_tensor(np.asarray(a), dtype=torch.float32) for a in (sizes.action_low, sizes.action_high))
+        if not (torch.isfinite(low) & torch.isfinite(high) & (low < high)).all():
+            raise ValueError(f"an action box must be finite and not empty, not {low.tolist()} to {high.tolist()}")
+        self.register_buffer("mean", torch.zeros(sizes.observation))
+        self.register_buffer("std", torch.ones(sizes.observation))
+        self.register_buffer("center", (low + high) / 2)
+        self.register_buffer("half_range", (high - low) / 2)
+
+    mean: Tensor
+    std: Tensor
+    center: Tensor
+    half_range: Tensor
+
+    def fit(self, observations: Tensor) -> None:
+        """Take the mean and standard deviation of these observations (n, S); a constant column stays as it is."""
+        std = observations.std(0, correction=0)
+        self.mean.copy_(observations.mean(0))
+        self.std.copy_(torch.where(std > 1e-6, std, torch.ones_like(std)))
+
+    def states(self, observations: Tensor) -> Tensor:
+        """Standardised observations (..., S)."""
+        return (observations - self.mean) / self.std
+
+    def scaled(self, actions: Tensor) -> Tensor:
+        """Actions of the world in [−1, 1]^A."""
+        return (actions - self.center) / self.half_range
+
+    def unscaled(self, actions: Tensor) -> Tensor:
+        """Actions of the network in the units of the world."""
+        return self.center + self.half_range * actions
+
+
+class Learner(ABC):
+    """A policy that is an ensemble of E bootstrapped models in one module, trained by one optimiser.
+
+    The loss is a sum over the members, and Adam treats every weight alone, so each member learns as if by itself.
+    """
+
+    def __init__(self, model: nn.Module, sizes: Sizes, optimisation: Optimisation, seed: int, device: str) -> None:
+        self.device = torch.device(device)
+        self.sizes, self.optimisation = sizes, optimisation
+        self.normalisation = Normalisation(sizes).to(self.device)
+        self.model = model.to(self.device)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=optimisation.learning_rate, fused=True)
+        self.gradient_steps = 0
+
+    @abstractmethod
+    def decide(self, observations: FloatArray) -> Decision:
+        """See `Policy.decide`."""
+
+    @abstractmethod
+    def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
+        """The loss of each member (E,) on its own batch: states (E, B, S) and actions (E, B, A), both normalised."""
+
+    def act(self, observations: FloatArray) -> FloatArray:
+        """See `Policy.act`."""
+        return self.decide(observations).actions
+
+    def uncertainty(self, observations: FloatArray) -> FloatArray:
+        """See `Policy.uncertainty`."""
+        return self.decide(observations).uncertainty
+
+    def fit_normalisation(self, memory: Memory) -> None:
+        """See `Policy.fit_normalisation`."""
+        self.normalisation.fit(torch.as_tensor(memory.observations, device=self.device))
+
+    def learn(self, memory: Memory, steps: int) -> float:
+        """See `Policy.learn`."""
+        observations = torch.as_tensor(memory.observations, device=self.device)
+        actions = torch.as_tensor(memory.actions, device=self.device)
+        total = torch.zeros((), device=self.device)
+        for _ in range(steps):
+            batch = torch.as_tensor(memory.draw(self.optimisation.batch), device=self.device)
+            states = self.normalisation.states(observations[batch])
+            losses = self._losses(states, self.normalisation.scaled(actions[batch]))
+            self.optimiser.zero_grad(set_to_none=True)
+            losses.sum().backward()  # type: ignore[no-untyped-call]
+            self._set_learning_rate()
+            self.optimiser.step()
+            self.gradient_steps += 1
+            total += losses.detach().mean()
+        mean = float(total) / max(steps, 1)
+        if not np.isfinite(mean):
+            raise FloatingPointError(
+                f"the loss became {mean} within {self.gradient_steps} gradient steps: lower the learning rate"
+            )
+        return mean
+
+    def _set_learning_rate(self) -> None:
+        decays = self.gradient_steps // self.optimisation.decay_every
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.optimisation.learning_rate * self.optimisation.decay**decays
+
+    def _states(self, observations: FloatArray) -> Tensor:
+        """Standardised states (N, S) of the fleet's observations, or an error naming the robot that has a bad one."""
+        finite = np.isfinite(observations).all(axis=1)
+        if not finite.all():
+            robot = int(np.argmin(finite))
+            raise ValueError(f"robot {robot}: its observation holds NaN or infinity: {observations[robot].tolist()}")
+        return self.normalisation.states(torch.as_tensor(observations, dtype=torch.float32, device=self.device))
+
+    def _world_actions(self, actions: Tensor) -> FloatArray:
+        """Actions (N, A) in the units of the world, inside the box to the last digit."""
+        world: FloatArray = self.normalisation.unscaled(actions).cpu().numpy()
+        return np.clip(world, self.sizes.action_low, self.sizes.action_high)
+
+    def state_dict(self) -> PolicyState:
+        """See `Policy.state_dict`."""
+        state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        state |= {f"normalisation.{name}": value for name, value in self.normalisation.state_dict().items()}
+        for i, parameter in enumerate(self.model.parameters()):
+            moments = self.optimiser.state.get(parameter, {})
+            state |= {f"optimiser.{i}.{name}": value for name, value in moments.items()}
+        state["generator"] = self.generator.get_state()
+        state["gradient_steps"] = torch.tensor(self.gradient_steps)
+        return {name: value.detach().cpu().clone() for name, value in state.items()}
+
+    def load_state_dict(self, state: PolicyState) -> None:
+        """See `Policy.load_state_dict`."""
+        self.model.load_state_dict(_under("model.", state))
+        self.normalisation.load_state_dict(_under("normalisation.", state))
+        for i, parameter in enumerate(self.model.parameters()):
+            moments = _under(f"optimiser.{i}.", state)
+            if moments:
+                self.optimiser.state[parameter] = {k: v.clone().to(self.device) for k, v in moments.items()}
+        self.generator.set_state(state["generator"])
+        self.gradient_steps = int(state["gradient_steps"])
+
+
+def _under(prefix: str, state: PolicyState) -> PolicyState:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

@@ -1,0 +1,57 @@
+"""The scripted supervisors of the navigation maze: to the goal by the middle of the free path, either way round.
+
+They see the pose and steer by feedback towards the next corner of the path; they know nothing of the wind. At the fork
+each episode of each robot goes up or down with probability ½. A robot that is found off the fork's middle line is
+taken on along the way it is already on.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from iifl.records import FloatArray, IntArray
+
+
+class NavigationSupervisors:
+    """M people of one skill and no fixed side: the data of each is multimodal, and so is that of all."""
+
+    def __init__(self, humans: int, robots: int, rng: np.random.Generator) -> None:
+        self.humans = humans
+        self._rng = rng
+        self._side = np.ones(robots)
+
+    def begin(self, robots: IntArray) -> None:
+        """Toss a coin for the way that these robots will be taken round the obstacle."""
+        self._side[robots] = self._rng.choice([-1.0, 1.0], len(robots))
+
+    def act(self, humans: IntArray, robots: IntArray, observations: FloatArray, task: Any) -> FloatArray:
+        """Towards the next corner of the path, at full speed (k, 2)."""
+        del humans, observations  # all are alike, and all see the pose
+        pose = task.pose[robots]
+        actions: FloatArray = np.clip(self._corner(pose, robots, task) - pose, -1.0, 1.0).astype(np.float32)
+        return actions
+
+    def _corner(self, pose: FloatArray, robots: IntArray, task: Any) -> FloatArray:
+        """Where each robot should head for: the next corner of the path, or far along the corridor."""
+        x, y = np.floor(pose + 0.5).T
+        side = np.where(y == 0, self._side[robots], np.sign(y))
+        on_branch = abs(y) > task.obstacle_half_height
+        left = x <= task.fork_x
+        cases = [
+            (left & (y == 0) & (x < task.fork_x), task.fork_x, 0.0 * side),  # to the fork
+            (left & (abs(y) < task.branch_y), task.fork_x, side * task.branch_y),  # up or down along the face
+            ((x < task.merge_x) & on_branch, task.merge_x, side * task.branch_y),  # along the branch
+            ((x < task.room_length) & (abs(y) > 0), task.merge_x, 0.0 * side),  # back to the middle
+        ]
+        conditions = [case[0] for case in cases]
+        heading_x = np.select(conditions, [np.full_like(x, case[1]) for case in cases], pose[:, 0] + 1.0)
+        heading_y = np.select(conditions, [case[2] for case in cases], 0.0)
+        return np.stack([heading_x, heading_y], axis=1)
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The side in mind for each robot (the random state is the run's)."""
+        return {"side": self._side.copy()}
+
+    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from a state that `state_dict` gave."""
+        self._side[:] = state["side"]
