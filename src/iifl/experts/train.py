@@ -33,6 +33,7 @@ CURVE = ("steps", "seconds", "mean_return", "mean_length", "failure_rate", "lear
 def train_expert(
     name: str,
     out: Path,
+    *,
     steps: int | None = None,
     seed: int = 0,
     threads: int = 0,
