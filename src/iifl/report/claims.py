@@ -40,7 +40,7 @@ def judge_all(results: Results) -> list[Verdict]:
         groups = [group for group in results.groups if group.has(claim.task, claim.supervisors)]
         verdicts += [judge(claim, group, results.story) for group in groups]
         if not groups:
-            missing = f"no rows for {claim.task or 'any task'} with {claim.supervisors or 'any supervisors'}"
+            missing = f"No rows for {claim.task or 'any task'} with {claim.supervisors or 'any supervisors'}"
             verdicts.append(Verdict(claim, claim.task or "", claim.supervisors or "", "not measured", missing))
     return verdicts
 
@@ -51,7 +51,7 @@ def judge(claim: Claim, group: Group, story: Story) -> Verdict:
     estimates = {name: group.estimate(name, metric) for name in (claim.algorithm, *claim.against)}
     missing = [story.label(name) for name, estimate in estimates.items() if estimate is None]
     if missing:
-        text = f"no {metric.title} for {', '.join(missing)}"
+        text = f"No measurement of “{metric.title}” for {', '.join(missing)}"
         return Verdict(claim, group.task, group.supervisors, "not measured", text)
     known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
     ours = known[claim.algorithm]
@@ -59,12 +59,13 @@ def judge(claim: Claim, group: Group, story: Story) -> Verdict:
     measured = f"{story.label(claim.algorithm)} {shown(ours, metric)}{unit}"
     if claim.bound is not None:
         bound = Estimate(claim.bound, claim.bound, claim.bound, ours.n)
-        measured += f"; the bound is {shown(bound, metric).value_text()}{unit}"
+        measured += f"; tested: {claim.relation} {shown(bound, metric).value_text()}{unit}"
     else:
         rival = _hardest(claim, known)
         bound = known[rival].times(claim.factor)
         measured += f", {story.label(rival)} {shown(known[rival], metric)}{unit}"
-        measured += "" if claim.factor == 1 else f"; the claim is {claim.relation} {claim.factor:g} times as much"
+        times = "" if claim.factor == 1 else f"{claim.factor:g} × "
+        measured += f"; tested: {claim.relation} {times}{story.label(rival)}"
     outcome: Outcome = "confirmed" if _RELATIONS[claim.relation](ours.value, bound.value) else "not confirmed"
     return Verdict(claim, group.task, group.supervisors, outcome, measured, _caveat(difference(ours, bound)))
 
@@ -88,7 +89,7 @@ def shown_unit(metric: Metric) -> str:
 
 def _caveat(gap: Estimate) -> str:
     if gap.n == 1:
-        return "from a single seed"
+        return "One seed does not settle it"
     if gap.low is not None and gap.high is not None and gap.low < 0 < gap.high:
         return f"{gap.n} seeds do not settle it: the 95 % interval of the difference includes 0"
     return ""

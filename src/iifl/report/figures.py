@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from iifl.report.curves import Curve
 from iifl.report.story import Story
@@ -116,7 +116,7 @@ def curves_over_time(curves: Sequence[Curve], story: Story) -> Figure:
 
 
 def final_metrics(table: Table) -> Figure:
-    """Every cell of a table as a dot with its interval, the paper's number as a hollow diamond beside it."""
+    """Every cell of a table as a dot with its interval, the paper's number as a hollow diamond below it."""
     with style():
         count = len(table.columns)
         figure = Figure(figsize=(1.1 + 2.5 * count, 0.95 + 0.36 * len(table.rows)), layout="constrained")
@@ -126,7 +126,8 @@ def final_metrics(table: Table) -> Figure:
                 _draw_cell(axes, y, table, column, colour(row.algorithm, y))
             axes.set_title(title, fontsize=9.5)
             axes.grid(visible=False, axis="y")
-            axes.xaxis.set_major_locator(MaxNLocator(5))
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.xaxis.set_major_formatter(_thousands)
             axes.margins(x=0.08)
             axes.set_ylim(len(table.rows) - 0.5, -0.5)
         grid[0].set_yticks(range(len(table.rows)), [row.label for row in table.rows])
@@ -145,7 +146,7 @@ def _draw_curves(axes: Axes, curves: Sequence[Curve], story: Story) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
+        axis.set_major_formatter(_thousands)
     axes.margins(x=0)
 
 
@@ -157,7 +158,11 @@ def _draw_cell(axes: Axes, y: int, table: Table, column: int, shade: str) -> Non
             axes.plot([low, high], [y, y], color=shade, linewidth=2.2, solid_capstyle="butt", alpha=0.55)
         axes.plot(cell.estimate.value, y, "o", color=shade, markersize=6, label="measured")
     if cell.paper is not None:
-        axes.plot(cell.paper.value, y, "D", color="#222222", markerfacecolor="none", markersize=5.5, label="paper")
+        axes.plot(cell.paper.value, y + 0.24, "D", color="#222222", markerfacecolor="none", markersize=5, label="paper")
+
+
+def _thousands(value: float, _: float) -> str:
+    return f"{value:,.10g}".replace("-", "−")
 
 
 def _legend_of_all(figure: Figure, grid: np.ndarray) -> None:

@@ -13,7 +13,7 @@ from iifl.report.markup import Markup, element, text
 from iifl.report.results import FIGURE_ENDINGS, Results, load_results
 from iifl.report.story import FigureNote
 from iifl.report.strict import ReportError
-from iifl.report.tables import Table, tables_of, to_html
+from iifl.report.tables import STATISTICS, Table, tables_of, to_html
 
 _PAPER = "“IIFL: Implicit Interactive Fleet Learning from Heterogeneous Human Supervisors”, CoRL 2023"
 _TITLE_OF_MANY = "Implicit interactive fleet learning: our results beside the paper’s"
@@ -90,7 +90,12 @@ def _experiment(results: Results, verdicts: Sequence[Verdict], level: int) -> Ma
 
 def _tables(results: Results) -> list[Markup]:
     tables = tables_of(results)
-    parts = [_scrollable(to_html(table), table.caption) for table in tables]
+    means, quartiles = ([table for table in tables if table.statistic == name] for name in STATISTICS)
+    parts = [_scrollable(to_html(table), table.caption) for table in means]
+    if quartiles:
+        folded = [_scrollable(to_html(table), table.caption) for table in quartiles]
+        summary = element("summary", "Interquartile means, which one outlying seed cannot move")
+        parts.append(element("details", summary, *folded))
     return [*parts, element("p", _how_to_read(tables), class_="note")]
 
 
@@ -99,28 +104,33 @@ def _how_to_read(tables: Sequence[Table]) -> str:
     note = _HOW_TO_READ if max(seeds) > 1 else ""
     note += _ONE_SEED if min(seeds) == 1 else ""
     note += _FEW_SEEDS if 1 < max(seeds) < _ENOUGH_SEEDS else ""
-    return note + (_PAPER_SPREAD if any(table.has_paper for table in tables) else "")
+    return note + (_PAPER_SPREAD if any(any(table.with_paper) for table in tables) else "")
 
 
 def _claims(results: Results, verdicts: Sequence[Verdict]) -> list[Markup]:
+    """One entry per claim, with what was measured in every group of rows that it is about."""
+    by_claim = {verdict.claim: [other for other in verdicts if other.claim == verdict.claim] for verdict in verdicts}
     items = []
-    for verdict in verdicts:
-        names = filter(None, (verdict.task, verdict.supervisors))
-        where = ", ".join(map(results.story.label, names)) + ": " if len(results.groups) > 1 else ""
-        numbers = verdict.measured + (f" ({verdict.caveat})" if verdict.caveat else "")
-        items.append(
-            element(
-                "li",
-                element("p", f"{_MARKS[verdict.outcome]} {verdict.outcome.capitalize()}", class_="verdict"),
-                element("p", verdict.claim.text),
-                element("p", f"{where}{numbers}.", class_="measured"),
-                class_=verdict.outcome.replace(" ", "-"),
-            )
-        )
+    for claim, some in by_claim.items():
+        outcomes = [verdict.outcome for verdict in some]
+        worst = max(outcomes, key=list(_MARKS).index)
+        agreed = f"{_MARKS[worst]} {worst.capitalize()}"
+        mixed = f"{_MARKS[worst]} Confirmed in {outcomes.count('confirmed')} of {len(outcomes)}"
+        measured = [element("p", _measured(results, verdict), class_="measured") for verdict in some]
+        heading = element("p", agreed if len(set(outcomes)) == 1 else mixed, class_="verdict")
+        items.append(element("li", heading, element("p", claim.text), *measured, class_=worst.replace(" ", "-")))
     return [element("ul", *items, class_="claims")] if items else []
 
 
-_MARKS = {"confirmed": "✓", "not confirmed": "✗", "not measured": "–"}
+def _measured(results: Results, verdict: Verdict) -> str:
+    numbers = ". ".join(filter(None, (verdict.measured, verdict.caveat))) + "."
+    if len(results.groups) == 1:
+        return numbers
+    names = filter(None, (verdict.task, verdict.supervisors))
+    return f"{_MARKS[verdict.outcome]} {', '.join(map(results.story.label, names))}: {numbers}"
+
+
+_MARKS = {"confirmed": "✓", "not measured": "–", "not confirmed": "✗"}  # from best to worst
 
 
 def _figures(results: Results) -> list[Markup]:

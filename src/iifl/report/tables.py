@@ -4,7 +4,7 @@ Rows are algorithms, columns are metrics, a cell is our estimate with the paper'
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -21,6 +21,9 @@ from iifl.report.statistics import (
     number_text,
 )
 from iifl.report.story import Metric, PaperNumber, Story
+
+Statistic = Literal["mean", "interquartile mean"]
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 
 Form = Literal["interval", "deviation"]
 """How a cell shows its spread: "784 [680, 890]", or the paper's "784 ± 122"."""
@@ -68,6 +71,7 @@ class Table:
     """One task under one kind of supervision."""
 
     caption: str
+    statistic: Statistic
     columns: tuple[Metric, ...]
     rows: tuple[TableRow, ...]
 
@@ -77,12 +81,12 @@ class Table:
         return [f"{metric.title}{_unit(metric)}{_ARROWS[metric.better]}" for metric in self.columns]
 
     @property
-    def has_paper(self) -> bool:
-        """Whether the paper has a number for any cell."""
-        return any(cell.paper for row in self.rows for cell in row.cells)
+    def with_paper(self) -> list[bool]:
+        """For each column, whether the paper has a number in it."""
+        return [any(row.cells[i].paper for row in self.rows) for i in range(len(self.columns))]
 
 
-def make_table(group: Group, story: Story, statistic: Literal["mean", "interquartile mean"] = "mean") -> Table:
+def make_table(group: Group, story: Story, statistic: Statistic = "mean") -> Table:
     """The table of one group of rows; columns that no algorithm has a value for are left out."""
     measured = {row.metric for row in group.rows}
     columns = tuple(metric for metric in story.metrics if metric.name in measured)
@@ -92,7 +96,7 @@ def make_table(group: Group, story: Story, statistic: Literal["mean", "interquar
         seeds = len({row.seed for row in group.rows if row.algorithm == algorithm})
         rows.append(TableRow(algorithm, story.label(algorithm), seeds, cells))
     words = [story.label(name) for name in (group.task, group.supervisors) if name]
-    return Table(", ".join(words) + f": {statistic} over seeds", columns, tuple(rows))
+    return Table(f"{', '.join(words)}: {statistic} over seeds", statistic, columns, tuple(rows))
 
 
 def tables_of(results: Results) -> list[Table]:
@@ -109,25 +113,23 @@ def to_rich(table: Table, form: Form = "interval") -> RichTable:
     rich = RichTable(title=table.caption, title_justify="left", header_style="bold")
     rich.add_column("Algorithm")
     rich.add_column("Seeds", justify="right")
-    for title in table.titles:
+    for title, paper in zip(table.titles, table.with_paper, strict=True):
         rich.add_column(Text(title), justify="right")
-        if table.has_paper:
+        if paper:
             rich.add_column("paper", justify="right", style="dim")
     for row in table.rows:
-        texts = [t for cell in row.cells for t in _texts(table, cell, form)]
-        rich.add_row(Text(row.label), str(row.seeds), *map(Text, texts))
+        rich.add_row(Text(row.label), str(row.seeds), *map(Text, _texts(table, row, form)))
     return rich
 
 
 def to_markdown(table: Table, form: Form = "interval") -> str:
     """For results that are committed."""
     head = ["Algorithm", "Seeds"]
-    for title in table.titles:
-        head += [title, "paper"] if table.has_paper else [title]
+    for title, paper in zip(table.titles, table.with_paper, strict=True):
+        head += [title, "paper"] if paper else [title]
     lines = [head, [":--", *["--:"] * (len(head) - 1)]]
     for row in table.rows:
-        texts = [t for cell in row.cells for t in _texts(table, cell, form)]
-        lines.append([row.label, str(row.seeds), *texts])
+        lines.append([row.label, str(row.seeds), *_texts(table, row, form)])
     body = "\n".join("| " + " | ".join(map(_markdown_safe, line)) + " |" for line in lines)
     return f"{_markdown_safe(table.caption)}\n\n{body}\n"
 
@@ -141,12 +143,13 @@ def to_html(table: Table, form: Form = "interval") -> Markup:
     for row in table.rows:
         seeds = element("small", f"{row.seeds} seed{'' if row.seeds == 1 else 's'}")
         name = element("th", row.label, text(" "), seeds, scope="row")
-        body.append(element("tr", name, *(_html_cell(table, cell, form) for cell in row.cells)))
+        cells = zip(row.cells, table.with_paper, strict=True)
+        body.append(element("tr", name, *(_html_cell(cell, paper, form) for cell, paper in cells)))
     caption = element("caption", table.caption)
     return element("table", caption, element("thead", *rows), element("tbody", *body), class_="numbers")
 
 
-def _cell(group: Group, story: Story, algorithm: str, metric: Metric, statistic: str) -> Cell:
+def _cell(group: Group, story: Story, algorithm: str, metric: Metric, statistic: Statistic) -> Cell:
     values = group.values(algorithm, metric.name)
     estimate = group.estimate(algorithm, metric)
     if statistic == "interquartile mean" and values:
@@ -156,7 +159,7 @@ def _cell(group: Group, story: Story, algorithm: str, metric: Metric, statistic:
     return Cell(
         None if estimate is None else shown(estimate, metric),
         None if spread is None else scale * spread,
-        _paper_number(group, story, algorithm, metric, scale),
+        _paper_number(group, story, algorithm, metric, scale) if statistic == "mean" else None,
     )
 
 
@@ -168,16 +171,20 @@ def _paper_number(group: Group, story: Story, algorithm: str, metric: Metric, sc
     return None
 
 
-def _texts(table: Table, cell: Cell, form: Form) -> list[str]:
-    ours = cell.measured_text(form)
-    return [ours, cell.paper_text() or NO_VALUE] if table.has_paper else [ours]
+def _texts(table: Table, row: TableRow, form: Form) -> list[str]:
+    texts = []
+    for cell, paper in zip(row.cells, table.with_paper, strict=True):
+        texts.append(cell.measured_text(form))
+        if paper:
+            texts.append(cell.paper_text() or NO_VALUE)
+    return texts
 
 
-def _html_cell(table: Table, cell: Cell, form: Form) -> Markup:
+def _html_cell(cell: Cell, paper: bool, form: Form) -> Markup:
     ours = cell.measured_text(form)
     number, _, spread = ours.partition(" ")
     parts = [element("span", element("b", number), text(" "), element("span", spread, class_="spread"), class_="ours")]
-    if table.has_paper:
+    if paper:
         parts.append(element("span", f"paper {cell.paper_text() or NO_VALUE}", class_="paper"))
     return element("td", *parts)
 
