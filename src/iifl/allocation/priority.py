@@ -12,6 +12,9 @@ import numpy as np
 
 from iifl.records import BoolArray, FloatArray, IntArray
 
+CATCH_UP = 20
+"""Timesteps over which `RandomBudget` makes up for what it spent ahead of an even pace: a few interventions long."""
+
 
 @dataclass(frozen=True)
 class Signals:
@@ -151,9 +154,9 @@ class RandomBudget:
     """IIFL-R: humans go to robots at random, about `budget` human actions in the whole run.
 
     Every robot wants help, a failed one no more than another: who is sent to it gives the hard reset. The number of
-    humans at work is drawn from N(left, (0.1 M)²) and clipped to [0, M] and to what is left of the budget, where
-    `left` is the part of the budget that is left per timestep that is left. It is budget/T at first, as published,
-    and then makes up for humans who are locked: these cannot be sent away when a small number is drawn. For the same
+    humans at work is drawn from N(budget/T, (0.1 M)²), and clipped to [0, M] and to what is left of the budget. Humans
+    who are locked cannot be sent away when a small number is drawn, so more than the mean are at work; the mean is
+    therefore lowered by what was spent ahead of an even pace (or raised), over `CATCH_UP` timesteps. For the same
     reason humans who are locked when the budget runs out finish what they began.
     """
 
@@ -171,10 +174,10 @@ class RandomBudget:
 
     def __call__(self, signals: Signals, rng: np.random.Generator) -> Priority:
         """See `Order`."""
-        budget_left = max(0, self.budget - signals.human_actions)
-        steps_left = max(1, self.timesteps - signals.timestep)
-        busy = round(rng.normal(budget_left / steps_left, 0.1 * self.humans))
-        busy = max(0, min(busy, self.humans, budget_left))
+        pace = self.budget / self.timesteps
+        mean = pace + (pace * signals.timestep - signals.human_actions) / CATCH_UP
+        busy = round(rng.normal(mean, 0.1 * self.humans))
+        busy = max(0, min(busy, self.humans, self.budget - signals.human_actions))
         robots = len(signals.failed)
         return Priority(np.empty((robots, 0)), rng.random(robots), np.ones(robots, bool), busy_at_most=busy)
 

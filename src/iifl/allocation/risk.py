@@ -1,9 +1,9 @@
 """How likely a robot is to fail: the risk critic of Fleet-DAgger (C.U.R.) and Fleet-ThriftyDAgger.
 
 Q_risk(s, a) = E[Σ_k γ^k [the robot fails k steps after taking a in s, then acting by its policy]] ∈ [0, 1], learned by
-temporal differences: the target of (s, a) is c' + γ (1 − done) Q_target(s', a'), where c' says that the step ended in a
-failure and a' is what the policy proposes in s'. An episode that ends in success or by its time limit holds no further
-risk.
+temporal differences: the target of (s, a) is c' + γ (1 − e) Q_target(s', a'), where c' says that the step ended in a
+failure, e that it ended the episode, and a' is what the policy proposes in s'. An episode that ends in success or by
+its time limit holds no further risk.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class RiskCritic:
         self._weights = list(self._online.parameters())
         self._optimiser = torch.optim.Adam(self._weights, lr=config.learning_rate)
         self._optimiser_begin()
-        # One row per transition: s, a, s', a', c', done.
+        # One row per transition: s, a, s', a', c', e.
         self._split = [observation_size, action_size, observation_size, action_size, 1, 1]
         self._rows = torch.zeros(config.capacity, sum(self._split))
         self._recorded = torch.zeros((), dtype=torch.int64)
@@ -86,13 +86,13 @@ class RiskCritic:
         next_actions: FloatArray,
         *,
         failed: BoolArray,
-        done: BoolArray,
+        ended: BoolArray,
     ) -> None:
         """Keep k transitions of robots that moved: the step failed, the episode is over (a failure is always its end).
 
-        `next_actions` (k, A) are the policy's own proposals in the next states; both are ignored where `done`.
+        `next_actions` (k, A) are the policy's own proposals in the next states; both are ignored where it is over.
         """
-        columns = [observations, actions, next_observations, next_actions, failed[:, None], (done | failed)[:, None]]
+        columns = [observations, actions, next_observations, next_actions, failed[:, None], (ended | failed)[:, None]]
         rows = torch.cat([_tensor(column) for column in columns], dim=1)
         if not bool(torch.isfinite(rows).all()):
             row = int((~torch.isfinite(rows)).any(dim=1).nonzero()[0])
@@ -110,10 +110,10 @@ class RiskCritic:
         total = 0.0
         for _ in range(steps):
             picks = torch.randint(self.size, (self.config.batch,), generator=self._generator)
-            s, a, s_next, a_next, failed, done = self._rows[picks].split_with_sizes(self._split, dim=1)
+            s, a, s_next, a_next, failed, ended = self._rows[picks].split_with_sizes(self._split, dim=1)
             with torch.no_grad():
                 later = torch.sigmoid(self._target(torch.cat([s_next, a_next], dim=1)))
-                target = failed[:, 0] + self.config.discount * (1 - done[:, 0]) * later
+                target = failed[:, 0] + self.config.discount * (1 - ended[:, 0]) * later
             # Cross-entropy with a soft target is least at the target's mean, and does not stall near 0 and 1.
             loss = binary_cross_entropy_with_logits(self._online(torch.cat([s, a], dim=1)), target)
             self._optimiser.zero_grad()
