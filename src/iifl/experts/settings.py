@@ -33,5 +33,13 @@ class TrainingSettings:
 SETTINGS: dict[str, TrainingSettings] = {
     "ball_balance": TrainingSettings(steps=6_000_000, hidden=(64, 64), reward_scale=0.1, initial_log_std=-0.5),
     "ant": TrainingSettings(steps=25_000_000),
-    "anymal": TrainingSettings(steps=30_000_000, hidden=(256, 128, 64), reward_scale=1.0, initial_log_std=-0.5),
+    "anymal": TrainingSettings(
+        steps=30_000_000,
+        robots=1024,
+        minibatch=6144,
+        epochs=5,
+        hidden=(128, 128),
+        reward_scale=1.0,
+        initial_log_std=-0.5,
+    ),
 }

@@ -1,5 +1,21 @@
 """Terms added to a world's reward in training only, so that what is learned is gentle on the robot."""
 
-from iifl.experts.adapter import Shaping
+from typing import Any
 
-SHAPING: dict[str, Shaping] = {}
+import numpy as np
+
+from iifl.experts.adapter import Shaping
+from iifl.records import FloatArray
+from iifl.tasks.anymal import ANGULAR_SCALE, LINEAR_SCALE
+
+
+def steady_base(task: Any, actions: FloatArray) -> FloatArray:
+    """Anymal: the base neither bounces, pitches nor rolls, and above all does not fall (per second, as the reward)."""
+    observation = task.observation
+    bounce = (observation[:, 2] / LINEAR_SCALE) ** 2
+    tumble = ((observation[:, 3:5] / ANGULAR_SCALE) ** 2).sum(axis=1)
+    cost: FloatArray = -task.timestep * (bounce + 0.05 * tumble) - np.where(task.failed, 1.0, 0.0)
+    return cost
+
+
+SHAPING: dict[str, Shaping] = {"anymal": steady_base}
