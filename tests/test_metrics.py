@@ -116,7 +116,8 @@ def test_the_two_rohes_differ_by_a_constant_of_the_fleet():
 
 def test_single_precision_rewards_do_not_stop_adding_up():
     """2²⁴ + 1 = 2²⁴ in single precision."""
-    history = stack([replace(BY_HAND[0], rewards=np.array([2**24, 0, 0], np.float32))] + [BY_HAND[1]] * 3)
+    rewards = np.float32([[2**24, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0, 0]])
+    history = stack([replace(BY_HAND[0], rewards=row) for row in rewards])
     assert curves(history, 2, 10)["reward"].tolist() == [2**24, 2**24 + 1, 2**24 + 2, 2**24 + 3]
 
 

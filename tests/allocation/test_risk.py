@@ -127,6 +127,9 @@ def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="transition 1 for the risk critic holds NaN"):
         critic.record(s, a, s, a, **outcomes)
     assert critic.size == 0
+    with pytest.raises(ValueError, match="20001 transitions at once, but the risk critic keeps 20000"):
+        arrays, many = transitions(20_001, seed=0)
+        RiskCritic(STATES, 1, CONFIG, seed=0).record(*arrays, **many)
     with pytest.raises(ValueError, match=r"online\.mean of the saved risk critic"):
         critic.load_state_dict(RiskCritic(3, 1, CONFIG, seed=0).state_dict())
     with pytest.raises(ValueError, match="discount"):
