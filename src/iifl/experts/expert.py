@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from iifl.experts.cards import WEIGHTS
 from iifl.experts.normalisation import normalised
 from iifl.records import FloatArray
-
-WEIGHTS = Path(__file__).parent / "weights"
 
 
 @dataclass(frozen=True)

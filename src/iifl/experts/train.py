@@ -6,6 +6,7 @@ What is written to the folder: `checkpoint.safetensors` and `checkpoint.json` (e
 
 import csv
 import json
+import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -54,7 +55,7 @@ def train_expert(
         training.resume(ppo)
     if ppo.num_timesteps < settings.steps:
         remaining = settings.steps - ppo.num_timesteps
-        ppo.learn(remaining, callback=training, log_interval=None, reset_num_timesteps=False)
+        ppo.learn(remaining, callback=training, log_interval=sys.maxsize, reset_num_timesteps=False)
     expert = _expert(ppo, fleet)
     expert.save(out / f"{name}.safetensors")
     return expert
@@ -106,26 +107,30 @@ class _Training(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        """After every update but before the first."""
+        self._after_update()
+        if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
+            self.save()
+
+    def _after_update(self) -> None:
         divergence = self.model.logger.name_to_value.get("train/approx_kl")
         if divergence is None:
-            return
+            return  # nothing was learned yet
         if divergence > 2 * self.settings.target_divergence:
             self.rate = max(self.rate / 1.5, RATE_BOUNDS[0])
         elif divergence < self.settings.target_divergence / 2:
             self.rate = min(self.rate * 1.5, RATE_BOUNDS[1])
         self._report(float(divergence))
-        if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
-            self.save()
 
     def _on_training_end(self) -> None:
+        self._after_update()
         self.bar.stop()
         self.save()
 
     def _report(self, divergence: float) -> None:
         finished = np.array(self.fleet.finished, float).reshape(-1, 3)
         mean_return, length, failure = finished.mean(axis=0) if len(finished) else [np.nan] * 3
-        std = float(self.model.policy.log_std.detach().exp().mean())
+        policy: Any = self.model.policy
+        std = float(policy.log_std.detach().exp().mean())
         row = (self.num_timesteps, self._elapsed(), mean_return, length, failure, self.rate, divergence, std)
         path = self.out / "curve.csv"
         new = not path.exists()
@@ -133,7 +138,7 @@ class _Training(BaseCallback):
             writer = csv.writer(file)
             if new:
                 writer.writerow(CURVE)
-            writer.writerow([f"{value:.6g}" for value in row])
+            writer.writerow([row[0], *(f"{value:.6g}" for value in row[1:])])
         self.bar.update(
             self.line, completed=self.num_timesteps, description=f"return {mean_return:.1f} · failed {failure:.0%}"
         )
@@ -153,14 +158,13 @@ class _Training(BaseCallback):
             "last.observations": self.model._last_obs,
             "last.starts": self.model._last_episode_starts,
         }
-        tensors = {k: torch.from_numpy(np.ascontiguousarray(v)) for k, v in arrays.items()}
+        tensors = {k: torch.from_numpy(np.asarray(v, order="C")) for k, v in arrays.items()}
         tensors |= {f"policy.{k}": v.contiguous() for k, v in self.model.policy.state_dict().items()}
         for index, moments in self.model.policy.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{k}": v for k, v in moments.items()}
         tensors["random.torch"] = torch.get_rng_state()
-        numpy_name, keys, position, *_ = np.random.get_state()  # noqa: NPY002 (stable-baselines3 draws minibatches there)
-        assert numpy_name == "MT19937"
-        tensors["random.numpy"] = torch.from_numpy(np.append(keys.astype(np.int64), position))
+        twister = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (stable-baselines3 draws minibatches there)
+        tensors["random.numpy"] = torch.from_numpy(np.append(twister["key"].astype(np.int64), twister["pos"]))
         meta = {
             "settings": asdict(self.settings),
             "steps": self.num_timesteps,
@@ -193,9 +197,15 @@ class _Training(BaseCallback):
         ppo._last_episode_starts = tensors["last.starts"].numpy()
         torch.set_rng_state(tensors["random.torch"])
         *keys, position = tensors["random.numpy"].tolist()
-        np.random.set_state(("MT19937", np.array(keys, np.uint32), position))  # noqa: NPY002
+        state = {"key": np.array(keys, np.uint32), "pos": position}
+        np.random.set_state({"bit_generator": "MT19937", "state": state})  # noqa: NPY002
         ppo.num_timesteps = meta["steps"]
         self.rate, self.seconds = meta["learning_rate"], meta["seconds"]
+        curve = self.out / "curve.csv"
+        lines = curve.read_text().splitlines(keepends=True)
+        curve.write_text(
+            "".join(lines[:1] + [line for line in lines[1:] if float(line.split(",")[0]) <= meta["steps"]])
+        )
 
     def _check_same(self, saved: dict[str, Any]) -> None:
         mine = json.loads(json.dumps(asdict(self.settings)))
@@ -219,7 +229,8 @@ class _Parts:
 
 def _expert(ppo: PPO, fleet: TrainingFleet) -> Expert:
     """The mean of the trained policy, as layers."""
-    policy, normalisation = ppo.policy, fleet.normalisation
+    policy: Any = ppo.policy
+    normalisation = fleet.normalisation
     linears = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
     return Expert(
         mean=normalisation.mean.astype(np.float32),

@@ -15,6 +15,7 @@ from typing import ClassVar
 import mujoco
 import numpy as np
 
+from iifl.experts.cards import success_return
 from iifl.records import BoolArray, FloatArray, IntArray
 from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet, signed_unit, unbounded
 from iifl.tasks.rotations import into_body_frame, rotation_matrices
@@ -36,6 +37,7 @@ class Ant(MujocoFleet):
     """N ants. Observation: see `_sense`; action: the torques of the 8 motors as a share of the largest."""
 
     episode_steps = 1000
+    success_return = success_return("ant")
     substeps = 2
     reset_draws = 16
     carried: ClassVar[tuple[str, ...]] = ("last_actions", "distance")

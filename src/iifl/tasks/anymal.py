@@ -18,6 +18,7 @@ from typing import ClassVar
 import mujoco
 import numpy as np
 
+from iifl.experts.cards import success_return
 from iifl.records import BoolArray, FloatArray, IntArray
 from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet, signed_unit, unbounded
 from iifl.tasks.rotations import into_body_frame, rotation_matrices
@@ -39,6 +40,7 @@ class Anymal(MujocoFleet):
     """N quadrupeds. Observation: see `_sense`; action: the joints' targets around the default pose, over 0.5 rad."""
 
     episode_steps = 2500
+    success_return = success_return("anymal")
     substeps = 2
     reset_draws = 27
     carried: ClassVar[tuple[str, ...]] = ("last_actions", "commands")

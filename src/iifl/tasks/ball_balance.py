@@ -17,6 +17,7 @@ import mujoco
 import numpy as np
 from gymnasium import spaces
 
+from iifl.experts.cards import success_return
 from iifl.records import BoolArray, FloatArray, IntArray
 from iifl.tasks.mujoco_fleet import MujocoFleet, signed_unit
 
@@ -99,6 +100,7 @@ class BallBalance(MujocoFleet):
     """N trays with a ball each. Observation: see `_sense`; action: how the targets of the three knees move."""
 
     episode_steps = 500
+    success_return = success_return("ball_balance")
     substeps = 8
     reset_draws = 4
 
