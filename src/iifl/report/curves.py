@@ -55,9 +55,12 @@ def write_curves(folder: Path, experiment: str, curves: Sequence[Curve]) -> Path
 def read_curves(path: Path) -> list[Curve]:
     """The curves of a file, or an error that names the file and the problem."""
     try:
-        table = pq.read_table(path, schema=_SCHEMA)
+        table = pq.read_table(path)
     except (OSError, pa.ArrowException) as problem:
         raise ReportError(f"{path}: not readable as Parquet curves: {problem}") from problem
+    if table.schema != _SCHEMA:
+        wanted = ", ".join(f"{field.name} ({field.type})" for field in _SCHEMA)
+        raise ReportError(f"{path}: must have the columns {wanted}, not {', '.join(table.column_names)}")
     keys = table.select(["task", "algorithm", "metric"]).to_pylist()
     names = [(key["task"], key["algorithm"], key["metric"]) for key in keys]
     seeds, t, value = (table[name].to_numpy() for name in ("seed", "t", "value"))

@@ -20,11 +20,11 @@ from iifl.report.story import Story
 from iifl.report.tables import Table
 
 COLOURS: Mapping[str, str] = {
-    "bc": "#6f6f6f",
-    "ibc": "#b07d00",
-    "ifl": "#0a6fb5",
-    "iifl-r": "#a05aa5",
-    "iifl": "#c8400c",
+    "bc": "#5e5e5e",
+    "ibc": "#d08000",
+    "ifl": "#2a6fdb",
+    "iifl-r": "#b27eb9",
+    "iifl": "#b83425",
 }
 """One colour per algorithm, in every figure: told apart by readers with colour blindness, and dark enough on white."""
 

@@ -94,7 +94,7 @@ def _tables(results: Results) -> list[Markup]:
     parts = [_scrollable(to_html(table), table.caption) for table in means]
     if quartiles:
         folded = [_scrollable(to_html(table), table.caption) for table in quartiles]
-        summary = element("summary", "Interquartile means, which one outlying seed cannot move")
+        summary = element("summary", "Interquartile means, which one outlying seed hardly moves")
         parts.append(element("details", summary, *folded))
     return [*parts, element("p", _how_to_read(tables), class_="note")]
 
@@ -185,17 +185,16 @@ def _verdict_text(verdicts: Sequence[Verdict]) -> str:
     """How many of the claims hold, in one sentence."""
     if not verdicts:
         return "No claim of the paper is tested here."
-    counts = Counter(verdict.outcome for verdict in verdicts)
-    rest = [f"{counts[outcome]} {outcome}" for outcome in ("not confirmed", "not measured") if counts[outcome]]
     total = len(verdicts)
-    if not rest:
+    if all(verdict.outcome == "confirmed" for verdict in verdicts):
         return "The claim tested here is confirmed." if total == 1 else f"All {total} tested claims are confirmed."
-    return f"Of {total} tested claim{'' if total == 1 else 's'}, {counts['confirmed']} confirmed, {', '.join(rest)}."
+    return f"Of {total} tested claim{'' if total == 1 else 's'}: {_count_text(verdicts)}."
 
 
 def _count_text(verdicts: Sequence[Verdict]) -> str:
-    confirmed = sum(verdict.outcome == "confirmed" for verdict in verdicts)
-    return f"{confirmed} of {len(verdicts)} confirmed" if verdicts else "no claims"
+    counts = Counter(verdict.outcome for verdict in verdicts)
+    named = [f"{counts[outcome]} {outcome}" for outcome in ("confirmed", "not confirmed", "not measured")]
+    return ", ".join(text for text in named if not text.startswith("0 ")) or "no claims"
 
 
 def _scrollable(content: Markup, name: str) -> Markup:

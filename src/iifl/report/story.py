@@ -80,6 +80,10 @@ class FigureNote:
     caption: str
     description: str
 
+    def __post_init__(self) -> None:
+        if Path(self.file).name != self.file:
+            raise ValueError(f"a figure is a plain file name in its folder, not '{self.file}'")
+
 
 @dataclass(frozen=True)
 class Story:
