@@ -3,8 +3,8 @@
 The numbers are those of the public Isaac Gym benchmark. Where MuJoCo differs from PhysX, this world does the following.
 
 - The physics runs at 120 Hz (2 substeps) with implicit integration of the joints' damping (`implicitfast`).
-- The force and torque of a foot are what its leg feels through the ankle, in the frame of the foot: three numbers each
-  per foot, force first, as from a force sensor mounted in the ankle.
+- The force and torque of a foot are what its leg exerts on it through the ankle, in the frame of the foot: three
+  numbers each per foot, force first, as from a force sensor mounted in the ankle.
 - "Heading frame" is the torso's own frame: its x axis is the heading. Angles are wrapped to [-π, π) instead of [0, 2π),
   so that running straight ahead is not a discontinuity.
 - A joint is "at its limit" above 0.99 of its scaled position, at the upper end only, as in the original.

@@ -7,7 +7,7 @@ The numbers are those of the public Isaac Gym benchmark. Where MuJoCo differs fr
   0.01 kg m² for the same reason.
 - The feet are pinned by `connect` constraints (critically damped, 20 ms) instead of attractors.
 - Each force sensor sits between the tray and a leg and turns with the tray: x points outwards along the leg, z up
-  through the tray. It measures what the leg exerts on the tray.
+  through the tray. It measures what the leg exerts on the tray, so that at rest the z forces carry tray and ball.
 - The ball meets the tray, the legs and the ground; the mechanism does not collide with itself.
 """
 
@@ -29,7 +29,8 @@ STEP = LEG_LENGTH / sqrt(2)  # what a leg spans sideways and down
 SPEED = 20.0  # rad/s of a knee's target at full action
 GOAL = np.array([0.0, 0.0, 0.7])
 FELL_OFF = 2 * BALL_RADIUS
-CLIP, FORCE_SCALE = 5.0, 1 / 20
+CLIP = 5.0
+FORCE_SCALE = -1 / 20  # MuJoCo gives the force of the tray on the leg; the tray feels the opposite
 THROW = (0.001, 0.5, 1.0, 2.0, 5.0)  # nearest, farthest, lowest, highest (m), fastest (m/s, sideways and down)
 
 KNEES, KNEE_VELOCITIES = [8, 10, 12], [7, 9, 11]  # of qpos and of qvel
