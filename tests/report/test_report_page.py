@@ -174,6 +174,7 @@ def test_one_claim_about_many_tasks_tells_each(folder: Path, rows: list[Row]) ->
     other += [replace(row, task="park", value=200.0) for row in rows if row.metric == "trials"]
     write_summary(folder, [*rows, *other])
     text = _page(folder).text
+    assert "Of 2 tested claims: 2 not confirmed." in text
     assert "✗ Confirmed in 1 of 2 IIFL arrives. ✓ Maze, scripted: IIFL 98.3 [96.2, 100.0] %" in text
     assert "✗ park, scripted: IIFL 49" in text
 

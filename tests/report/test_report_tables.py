@@ -58,7 +58,11 @@ def test_html_shows_the_means_and_intervals_of_the_rows(table: Table, rows: list
     parser = _Cells()
     parser.feed(to_html(table))
     head, *body = parser.rows
-    assert [cell.strip() for cell in head] == ["Algorithm", "Success (%) ↑", "Human actions ↓"]
+    assert [cell.strip() for cell in head] == [
+        "Algorithm",
+        "Success (%)\N{NO-BREAK SPACE}↑",
+        "Human actions\N{NO-BREAK SPACE}↓",
+    ]
     assert parser.scopes == ["col"] * 3 + ["row"] * 3
     for line, algorithm in zip(body, ("bc", "ibc", "iifl"), strict=True):
         assert line[0].startswith(algorithm.upper())
@@ -78,7 +82,14 @@ def test_html_shows_the_means_and_intervals_of_the_rows(table: Table, rows: list
 
 def test_markdown_and_terminal_show_the_same_numbers(table: Table) -> None:
     lines = [line.strip("| ").split(" | ") for line in to_markdown(table).splitlines() if line.startswith("|")]
-    assert lines[0] == ["Algorithm", "Seeds", "Success (%) ↑", "paper", "Human actions ↓", "paper"]
+    assert lines[0] == [
+        "Algorithm",
+        "Seeds",
+        "Success (%)\N{NO-BREAK SPACE}↑",
+        "paper",
+        "Human actions\N{NO-BREAK SPACE}↓",
+        "paper",
+    ]
     console = Console(width=200, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
     console.print(to_rich(table))
     terminal = [line for line in console.export_text().splitlines() if line.startswith("│")]

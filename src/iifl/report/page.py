@@ -7,11 +7,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from iifl.report.claims import Verdict, judge_all
+from iifl.report.claims import Outcome, Verdict, judge_all
 from iifl.report.images import image
 from iifl.report.markup import Markup, element, text
 from iifl.report.results import FIGURE_ENDINGS, Results, load_results
-from iifl.report.story import FigureNote
+from iifl.report.story import Claim, FigureNote
 from iifl.report.strict import ReportError
 from iifl.report.tables import STATISTICS, Table, tables_of, to_html
 
@@ -50,9 +50,9 @@ def _many(everything: Sequence[Results]) -> Markup:
     for number, (results, verdicts) in enumerate(zip(everything, judged, strict=True), start=1):
         name = f"experiment-{number}"
         link = element("a", f"{results.story.title} ({results.scale})", href=f"#{name}")
-        entries.append(element("li", link, element("span", _count_text(verdicts))))
+        entries.append(element("li", link, element("span", _count_text(_outcomes(verdicts)))))
         articles.append(element("article", _experiment(results, verdicts, level=2), id=name))
-    verdict = _verdict_text([one for some in judged for one in some])
+    verdict = _verdict_text([outcome for verdicts in judged for outcome in _outcomes(verdicts)])
     lead = f"{len(everything)} experiments, measured anew and set beside {_PAPER}. {verdict}"
     return _join(
         element("header", element("h1", _TITLE_OF_MANY), element("p", lead, class_="lead")),
@@ -71,7 +71,7 @@ def _experiment(results: Results, verdicts: Sequence[Verdict], level: int) -> Ma
         element("p", story.summary, class_="lead"),
     ]
     if verdicts:
-        parts.append(element("p", _verdict_text(verdicts)))
+        parts.append(element("p", _verdict_text(_outcomes(verdicts))))
     sections: dict[str, Iterable[Markup]] = {
         "Results": _tables(results),
         "The paper’s claims": _claims(results, verdicts),
@@ -109,11 +109,10 @@ def _how_to_read(tables: Sequence[Table]) -> str:
 
 def _claims(results: Results, verdicts: Sequence[Verdict]) -> list[Markup]:
     """One entry per claim, with what was measured in every group of rows that it is about."""
-    by_claim = {verdict.claim: [other for other in verdicts if other.claim == verdict.claim] for verdict in verdicts}
     items = []
-    for claim, some in by_claim.items():
+    for claim, some in _by_claim(verdicts).items():
         outcomes = [verdict.outcome for verdict in some]
-        worst = max(outcomes, key=list(_MARKS).index)
+        worst = _worst(some)
         agreed = f"{_MARKS[worst]} {worst.capitalize()}"
         mixed = f"{_MARKS[worst]} Confirmed in {outcomes.count('confirmed')} of {len(outcomes)}"
         measured = [element("p", _measured(results, verdict), class_="measured") for verdict in some]
@@ -131,6 +130,22 @@ def _measured(results: Results, verdict: Verdict) -> str:
 
 
 _MARKS = {"confirmed": "✓", "not measured": "–", "not confirmed": "✗"}  # from best to worst
+
+
+def _by_claim(verdicts: Sequence[Verdict]) -> dict[Claim, list[Verdict]]:
+    found: dict[Claim, list[Verdict]] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.claim, []).append(verdict)
+    return found
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Outcome:
+    return max((verdict.outcome for verdict in verdicts), key=list(_MARKS).index)
+
+
+def _outcomes(verdicts: Sequence[Verdict]) -> list[Outcome]:
+    """What became of each claim: of several worlds the worst, so that confirmed means confirmed in all."""
+    return [_worst(some) for some in _by_claim(verdicts).values()]
 
 
 def _figures(results: Results) -> list[Markup]:
@@ -181,20 +196,20 @@ def _flat(data: Any, name: str = "") -> dict[str, str]:
     return {name or "manifest": str(data)}
 
 
-def _verdict_text(verdicts: Sequence[Verdict]) -> str:
+def _verdict_text(outcomes: Sequence[Outcome]) -> str:
     """How many of the claims hold, in one sentence."""
-    if not verdicts:
+    total = len(outcomes)
+    if not outcomes:
         return "No claim of the paper is tested here."
-    total = len(verdicts)
-    if all(verdict.outcome == "confirmed" for verdict in verdicts):
+    if outcomes.count("confirmed") == total:
         return "The claim tested here is confirmed." if total == 1 else f"All {total} tested claims are confirmed."
-    return f"Of {total} tested claim{'' if total == 1 else 's'}: {_count_text(verdicts)}."
+    return f"Of {total} tested claim{'' if total == 1 else 's'}: {_count_text(outcomes)}."
 
 
-def _count_text(verdicts: Sequence[Verdict]) -> str:
-    counts = Counter(verdict.outcome for verdict in verdicts)
-    named = [f"{counts[outcome]} {outcome}" for outcome in ("confirmed", "not confirmed", "not measured")]
-    return ", ".join(text for text in named if not text.startswith("0 ")) or "no claims"
+def _count_text(outcomes: Sequence[Outcome]) -> str:
+    counts = Counter(outcomes)
+    named = [f"{counts[name]} {name}" for name in ("confirmed", "not confirmed", "not measured") if counts[name]]
+    return ", ".join(named) or "no claims"
 
 
 def _scrollable(content: Markup, name: str) -> Markup:

@@ -189,7 +189,7 @@ def _html_cell(cell: Cell, paper: bool, form: Form) -> Markup:
     return element("td", *parts)
 
 
-_ARROWS = {"higher": " ↑", "lower": " ↓", "neither": ""}
+_ARROWS = {"higher": "\N{NO-BREAK SPACE}↑", "lower": "\N{NO-BREAK SPACE}↓", "neither": ""}
 
 
 def _unit(metric: Metric) -> str:
