@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from iifl.runs.failpoints import failpoint
-from iifl.runs.files import StorageError, read_bytes, storage_errors, sync_folder, write_atomically
+from iifl.runs.files import StorageError, read_bytes, storage_errors, write_atomically
 
 State = dict[str, Tensor | np.ndarray]
 
@@ -89,8 +89,6 @@ class Checkpoints:
             with storage_errors(path, "remove"):
                 failpoint("checkpoint.remove")
                 path.unlink()
-        with storage_errors(self.folder, "sync the folder"):
-            sync_folder(self.folder)
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

@@ -133,7 +133,7 @@ class RunFolder:
 
 
 def tidy_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Check the rows of a summary: exactly `SUMMARY_KEYS`, an integer seed, a finite value or None, no row twice."""
+    """Check the rows of a summary: exactly `SUMMARY_KEYS`, an integer seed, a finite value, no row twice."""
     checked: list[dict[str, Any]] = []
     seen: set[tuple[Any, ...]] = set()
     for number, row in enumerate(rows):
@@ -160,15 +160,12 @@ def _integer(number: int, seed: Any) -> int:
     return int(seed)
 
 
-def _number(number: int, metric: str, value: Any) -> int | float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ValueError(f"row {number} of the summary: the value of {metric} must be a number or None, not {value!r}")
-    plain: int | float = value if isinstance(value, int | float) else value.item()
-    if not math.isfinite(plain):
+def _number(number: int, metric: str, value: Any) -> int | float:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not math.isfinite(plain):
         raise ValueError(
-            f"row {number} of the summary: the value of {metric} is {plain}; give None where there is none"
+            f"row {number} of the summary: the value of {metric} must be a finite number, not {value!r}; "
+            "leave the row out where there is none"
         )
     return plain
 

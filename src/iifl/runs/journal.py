@@ -52,6 +52,8 @@ class Journal:
         self._connection = connection
         self._read_only = read_only
         with _journal_errors(path, "read"):
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise StorageError(path, _DAMAGED)
             self.layout = self._check_header()
             self._length = self._check_timesteps()
 
@@ -82,18 +84,17 @@ class Journal:
         with storage_errors(path, "open"):
             path.stat()
         with _journal_errors(path, "open"):
-            uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            # A reader too may have to finish what a killed writer left, so it is read-only by word, not by file mode.
+            connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+            connection.execute(f"PRAGMA query_only = {int(read_only)}")
         try:
-            with _journal_errors(path, "open"):
-                if not read_only:
+            journal = cls(path, connection, read_only=read_only)
+            if not read_only:
+                if journal.layout.columns != COLUMNS:
+                    raise StorageError(path, "was written by another version of this program: it can only be read")
+                with _journal_errors(path, "open"):
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = NORMAL")
-                if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                    raise StorageError(path, _DAMAGED)
-            journal = cls(path, connection, read_only=read_only)
-            if not read_only and journal.layout.columns != COLUMNS:
-                raise StorageError(path, "was written by another version of this program: it can only be read")
         except BaseException:
             connection.close()
             raise

@@ -37,6 +37,11 @@ class JournalLayout:
     action_size: int
     columns: Mapping[str, str] = field(default_factory=lambda: dict(COLUMNS))
 
+    def __post_init__(self) -> None:
+        for name in ("robots", "observation_size", "action_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"a journal needs at least one of {name}, not {getattr(self, name)}")
+
     def to_json(self) -> dict[str, Any]:
         """For the header of the journal."""
         return asdict(self)
@@ -94,7 +99,7 @@ class JournalLayout:
                 raise ValueError(f"{name} has shape {np.shape(value)}, expected {shape}")
         table = np.zeros(count, self._transition)
         table["observation"], table["action"] = observations, actions
-        table["human"] = _exactly("humans", np.asarray(humans, np.int64), np.dtype("<i4"))
+        table["human"] = _exactly("humans", np.asarray(humans), np.dtype("<i4"))
         return table.tobytes()
 
     def decode_transitions(self, rows: list[bytes]) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -1,0 +1,57 @@
+"""Nothing of the project is kept by pickle, which runs whatever code a file holds and breaks with the next version."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+CALLS = {"torch.load", "torch.save", "np.save", "np.savez", "np.savez_compressed"}
+
+
+def pickling(source: str) -> list[str]:
+    """What in this source pickles, with its line."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.split(".")[0] in MODULES]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name for name in full if name.split(".")[0] in MODULES or name in CALLS]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            name = f"{node.value.id}.{node.attr}".replace("numpy.", "np.")
+            names = [name] if name in CALLS or node.attr in {"to_pickle", "read_pickle"} else []
+        elif isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            names = [] if ast.unparse(node.value) == "False" else ["allow_pickle"]
+        found += [f"line {node.lineno}: {name}" for name in names]
+    return found
+
+
+@pytest.mark.parametrize("folder", ["src", "benchmarks"])
+def test_nothing_pickles(folder):
+    found = {path: pickling(path.read_text()) for path in (ROOT / folder).rglob("*.py")}
+    assert {str(path): what for path, what in found.items() if what} == {}
+    assert found or folder != "src"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from pickle import dumps as d",
+        "import os, cloudpickle",
+        "from torch import load",
+        "import torch\nx = torch.load(f, weights_only=True)",
+        "import numpy\nnumpy.savez('x')",
+        "np.load(f, allow_pickle=True)",
+        "frame.to_pickle('x')",
+    ],
+)
+def test_the_search_finds_what_it_is_for(source):
+    assert len(pickling(source)) == 1
+
+
+def test_the_search_lets_other_things_be():
+    assert pickling("import json\nnp.load(f, allow_pickle=False)\npolicy.load(x)\nsafetensors.torch.load(x)") == []
