@@ -5,7 +5,7 @@ Everything here takes an energy as a function of actions with its state already 
 
 from iifl.energy.annealing import AnnealedSampling, log_partition
 from iifl.energy.box import Box
-from iifl.energy.divergence import jeffreys, jeffreys_divergence, pairwise_jeffreys, shared_jeffreys
+from iifl.energy.divergence import jeffreys, jeffreys_divergence, pairwise_jeffreys, pooled_jeffreys, shared_jeffreys
 from iifl.energy.function import Energy, cross_energies, value_and_grad
 from iifl.energy.losses import gradient_penalty, info_nce
 from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
@@ -47,6 +47,7 @@ __all__ = [
     "log_importance_weights",
     "log_partition",
     "pairwise_jeffreys",
+    "pooled_jeffreys",
     "published_sampler",
     "shared_jeffreys",
     "value_and_grad",

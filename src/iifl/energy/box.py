@@ -35,8 +35,8 @@ class Box:
     def of(low: Bound, high: Bound, dtype: torch.dtype = torch.float32) -> "Box":
         """A box from anything that torch can read; a number counts for every axis of the other bound."""
         lows, highs = torch.as_tensor(low, dtype=dtype), torch.as_tensor(high, dtype=dtype)
-        shape = torch.broadcast_shapes(lows.shape, highs.shape, (1,))
-        return Box(lows.expand(shape).clone(), highs.expand(shape).clone())
+        size = max(lows.numel(), highs.numel())
+        return Box(lows.expand(size).clone(), highs.expand(size).clone())
 
     @staticmethod
     def unbounded(size: int, dtype: torch.dtype = torch.float32) -> "Box":

@@ -16,6 +16,7 @@ from torch import Tensor
 from iifl.energy.annealing import AnnealedSampling
 from iifl.energy.box import Bound, Box
 from iifl.energy.function import Energy, checked
+from iifl.energy.pooling import pooled
 
 
 def jeffreys(energies: Tensor, log_weights: Tensor | None = None, temperature: float = 1.0) -> Tensor:
@@ -60,6 +61,14 @@ def pairwise_shared_jeffreys(energies: Tensor, log_weights: Tensor, temperature:
     return _pairwise(means, temperature).clamp(min=0)  # the clamp only takes off rounding
 
 
+def pooled_jeffreys(energies: Tensor, log_weights: Tensor | None = None, temperature: float = 1.0) -> Tensor:
+    """The divergence from each model's own samples, every sample used for every model (see `pooling`): (...).
+
+    Takes what `jeffreys` takes. It is never negative, and the better estimate where the models are close.
+    """
+    return shared_jeffreys(*pooled(energies, log_weights, temperature), temperature)
+
+
 def _pairwise(means: Tensor, temperature: float) -> Tensor:
     """(n, n, ...) divergences from D_ij, the mean of E_i under π_j (n, n, ...)."""
     own = torch.diagonal(means).movedim(-1, 0)  # (n, ...)
@@ -95,4 +104,4 @@ def jeffreys_divergence(
     start = box.center.expand(samples, box.size)
     drawn = [AnnealedSampling()(e, start, box, generator=generator, temperature=temperature) for e in energies]
     crossed = torch.stack([torch.stack([checked(e(d.actions), d.actions) for d in drawn]) for e in energies])
-    return float(jeffreys(crossed, torch.stack([d.log_weights for d in drawn]), temperature))
+    return float(pooled_jeffreys(crossed, torch.stack([d.log_weights for d in drawn]), temperature))

@@ -16,10 +16,17 @@ def info_nce(positive: Tensor, negatives: Tensor, log_proposal: tuple[Tensor, Te
         raise ValueError(
             f"negatives {tuple(negatives.shape)} must be the positives {tuple(positive.shape)} with one more axis"
         )
-    logits = -torch.cat([positive.unsqueeze(-1), negatives], dim=-1)  # (..., 1 + K)
-    if log_proposal is not None:
-        logits = logits - torch.cat([log_proposal[0].unsqueeze(-1), log_proposal[1]], dim=-1)
+    energies = torch.cat([positive.unsqueeze(-1), negatives], dim=-1)  # (..., 1 + K)
+    if log_proposal is None:
+        logits = ranking_logits(energies)
+    else:
+        logits = ranking_logits(energies, torch.cat([log_proposal[0].unsqueeze(-1), log_proposal[1]], dim=-1))
     return torch.logsumexp(logits, -1) - logits[..., 0]
+
+
+def ranking_logits(energies: Tensor, log_proposal: Tensor | float = 0.0) -> Tensor:
+    """Who among the candidates is the human's action: logits −E − log q."""
+    return -energies - log_proposal
 
 
 def gradient_penalty(gradients: Tensor, margin: float = 1.0) -> Tensor:
