@@ -53,6 +53,7 @@ TASKS = Registry(
         "ball_balance": "iifl.tasks.ball_balance:BallBalance",
         "ant": "iifl.tasks.ant:Ant",
         "anymal": "iifl.tasks.anymal:Anymal",
+        "cube_stacking": "iifl.tasks.cube_stacking:CubeStacking",
     },
 )
 
@@ -60,6 +61,7 @@ SUPERVISORS = Registry(
     "supervisors of task",
     {
         "navigation": "iifl.supervisors.navigation:NavigationSupervisors",
+        "cube_stacking": "iifl.supervisors.cube_stacking:CubeStackingSupervisors",
     },
 )
 
