@@ -39,7 +39,7 @@ SETTINGS: dict[str, TrainingSettings] = {
         minibatch=6144,
         epochs=5,
         hidden=(128, 128),
+        entropy=0.002,
         reward_scale=1.0,
-        initial_log_std=-0.5,
     ),
 }

@@ -9,18 +9,28 @@ from iifl.records import FloatArray
 from iifl.tasks.anymal import ANGULAR_SCALE, LINEAR_SCALE
 
 
-def steady_base(task: Any, actions: FloatArray) -> FloatArray:
-    """Anymal: the base neither bounces, pitches nor rolls, and above all does not fall (per second, as the reward)."""
+def steady_walk(task: Any, actions: FloatArray) -> FloatArray:
+    """Anymal, per second: the base neither bounces nor tumbles, and a command far away is felt from afar.
+
+    The world's own reward is flat where the velocity is more than 1 m/s off, so that a fast command teaches nothing at
+    first; a kernel four times as wide leads there.
+    """
     observation = task.observation
+    linear, _ = task.velocity_errors()
     bounce = (observation[:, 2] / LINEAR_SCALE) ** 2
     tumble = ((observation[:, 3:5] / ANGULAR_SCALE) ** 2).sum(axis=1)
-    cost: FloatArray = -task.timestep * (bounce + 0.05 * tumble) - np.where(task.failed, 1.0, 0.0)
+    per_second = 0.5 * np.exp(-(linear**2)) - 0.5 * bounce - 0.02 * tumble
+    shaped: FloatArray = task.timestep * per_second - np.where(task.failed, 0.3, 0.0)
+    return shaped
+
+
+def upright(task: Any, actions: FloatArray) -> FloatArray:
+    """Ant: the torso stays level and calm, or the fastest gait is a bound that now and then turns a somersault."""
+    observation = task.observation
+    tilt = 1.0 - observation[:, 10]
+    tumble = (observation[:, 4:6] ** 2).sum(axis=1)
+    cost: FloatArray = -4.0 * tilt - 0.02 * tumble - np.where(task.failed, 300.0, 0.0)
     return cost
 
 
-def never_fall(task: Any, actions: FloatArray) -> FloatArray:
-    """Ant: a fall costs as much as half a second of running, or the fastest gait is a reckless one."""
-    return np.where(task.failed, -150.0, 0.0)
-
-
-SHAPING: dict[str, Shaping] = {"ant": never_fall, "anymal": steady_base}
+SHAPING: dict[str, Shaping] = {"ant": upright, "anymal": steady_walk}

@@ -1,6 +1,6 @@
 """M people who all do the task as the trained expert of the world does it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,14 +11,11 @@ from iifl.records import FloatArray, IntArray
 class TrainedExperts:
     """Supervisors without a mind of their own: the same action whoever helps, and nothing to remember."""
 
-    def __init__(self, humans: int, expert: Expert) -> None:
-        self.humans = humans
-        self._expert = expert
+    world: ClassVar[str]
 
-    @staticmethod
-    def of(world: str, humans: int) -> "TrainedExperts":
-        """The experts of a world that ship with the package."""
-        return TrainedExperts(humans, Expert.of(world))
+    def __init__(self, humans: int, robots: int, rng: np.random.Generator) -> None:
+        self.humans = humans
+        self._expert = Expert.of(self.world)
 
     def begin(self, robots: IntArray) -> None:
         """There is nothing to forget."""
@@ -33,3 +30,21 @@ class TrainedExperts:
 
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Experts have no state."""
+
+
+class BallBalanceExperts(TrainedExperts):
+    """The people of Ball Balance."""
+
+    world = "ball_balance"
+
+
+class AntExperts(TrainedExperts):
+    """The people of Ant."""
+
+    world = "ant"
+
+
+class AnymalExperts(TrainedExperts):
+    """The people of Anymal."""
+
+    world = "anymal"
