@@ -53,6 +53,7 @@ TASKS = Registry(
         "ball_balance": "iifl.tasks.ball_balance:BallBalance",
         "ant": "iifl.tasks.ant:Ant",
         "anymal": "iifl.tasks.anymal:Anymal",
+        "reacher": "iifl.tasks.reacher:Reacher",
         "cube_stacking": "iifl.tasks.cube_stacking:CubeStacking",
     },
 )
@@ -61,6 +62,10 @@ SUPERVISORS = Registry(
     "supervisors of task",
     {
         "navigation": "iifl.supervisors.navigation:NavigationSupervisors",
+        "ball_balance": "iifl.supervisors.experts:BallBalanceExperts",
+        "ant": "iifl.supervisors.experts:AntExperts",
+        "anymal": "iifl.supervisors.experts:AnymalExperts",
+        "reacher": "iifl.supervisors.reacher:ReacherSupervisors",
         "cube_stacking": "iifl.supervisors.cube_stacking:CubeStackingSupervisors",
     },
 )
