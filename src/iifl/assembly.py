@@ -14,7 +14,7 @@ from iifl.allocation.priority import (
     Thrifty,
     UncertaintyConstraint,
 )
-from iifl.config import ConfigError, PolicyConfig, RunConfig
+from iifl.config import PolicyConfig, RunConfig
 from iifl.loop import Lesson, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
@@ -66,7 +66,7 @@ def make_rules(config: RunConfig) -> Rules:
     )
 
 
-def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, Scale] | None = None) -> Order:
+def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, ...] = ()) -> Order:
     """The priority function of the run, with û and, for ThriftyDAgger, the scales of risk and uncertainty."""
     allocation, fleet = config.allocation, config.fleet
     match allocation.order:
@@ -79,9 +79,8 @@ def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, Scale] 
         case "random":
             return RandomBudget(allocation.budget, fleet.timesteps, fleet.humans)
         case "thrifty":
-            if scales is None:
-                raise ConfigError("the order thrifty needs the scales of risk and uncertainty from a calibrating run")
-            return Thrifty(threshold, allocation.risk_weight, *scales)
+            risk, uncertainty = scales
+            return Thrifty(threshold, allocation.risk_weight, risk, uncertainty)
 
 
 def demonstrate(config: RunConfig, rng: np.random.Generator) -> Lesson:

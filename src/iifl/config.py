@@ -118,6 +118,8 @@ class RunConfig:
     """Everything random in the run follows from it."""
     trials: int = 0
     """Episodes of the robots alone, after the run."""
+    checkpoint_every: int = 500
+    """Timesteps between checkpoints, from which a killed run goes on."""
     device: str = "cpu"
     """Where the policy computes: cpu, or cuda."""
     fleet: FleetConfig = field(default_factory=FleetConfig)
@@ -127,8 +129,11 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         _at_least(self, 0, "seed", "trials")
+        _at_least(self, 1, "checkpoint_every")
         if self.task not in TASKS.names():
             raise ConfigError(f"unknown task '{self.task}': {nearest(self.task, TASKS.names())}")
+        if self.allocation.order == "random" and self.fleet.timesteps and not self.allocation.budget:
+            raise ConfigError("allocation.budget is 0; the order random needs one: as many human actions as IIFL used")
         if self.algorithm not in get_args(Algorithm):
             raise ConfigError(f"unknown algorithm '{self.algorithm}': {nearest(self.algorithm, get_args(Algorithm))}")
 
@@ -170,7 +175,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
 def _one_of(choices: tuple[Any, ...], value: Any, where: str) -> Any:
     """The first of several types that the value fits; of several dataclasses, the one of its `kind`."""
     if isinstance(value, dict):
-        by_kind = {getattr(choice, "kind", None): choice for choice in choices if dataclasses.is_dataclass(choice)}
+        by_kind = {str(getattr(choice, "kind", None)): choice for choice in choices if dataclasses.is_dataclass(choice)}
         kind = str(value.get("kind"))
         if kind not in by_kind:
             raise ConfigError(f"{where}.kind is {kind}: {nearest(kind, by_kind)}")

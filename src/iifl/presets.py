@@ -1,0 +1,89 @@
+"""What a task and an algorithm mean before anybody changes a number: the configurations that runs start from.
+
+The algorithms are compositions of a policy, an order of priority, and when the policy learns (section 5 of the paper):
+
+    bc      explicit   humans only reset       never learns
+    ibc     implicit   humans only reset       never learns
+    ifl     explicit   by uncertainty (U.C.)   learns at every timestep
+    iifl-r  implicit   at random (budget)      learns at every t̂-th
+    iifl    implicit   by uncertainty (U.C.)   learns at every t̂-th
+
+Presets differ in the policy alone: `fast` is the default, `paper` has the hyper-parameters of the paper, and `small` is
+the method of the paper at a size for a small CPU.
+"""
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+from iifl.config import (
+    Algorithm,
+    AllocationConfig,
+    FleetConfig,
+    LearningConfig,
+    OrderName,
+    PolicyConfig,
+    RunConfig,
+)
+from iifl.policies.explicit import ExplicitConfig
+from iifl.policies.implicit import ImplicitConfig
+from iifl.policies.langevin import LangevinConfig, small_langevin
+from iifl.policies.learner import Optimisation
+
+Preset = Literal["fast", "paper", "small"]
+
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+_ORDERS: dict[Algorithm, OrderName] = {"bc": "C", "ibc": "C", "ifl": "U.C.", "iifl-r": "random", "iifl": "U.C."}
+_EXPLICIT = ("bc", "ifl")
+_INTERACTIVE = ("ifl", "iifl-r", "iifl")
+
+
+def preset(task: str, algorithm: Algorithm, name: Preset = "fast") -> RunConfig:
+    """The configuration of an algorithm on a task."""
+    config = RunConfig(
+        task=task,
+        algorithm=algorithm,
+        allocation=AllocationConfig(order=_ORDERS[algorithm]),
+        learning=LearningConfig(update_every=_update_every(algorithm, 1000)),
+        policy=_policy(algorithm, name),
+    )
+    return _navigation(config, name) if task == "navigation" else config
+
+
+def _policy(algorithm: Algorithm, name: Preset) -> PolicyConfig:
+    if algorithm in _EXPLICIT:
+        return ExplicitConfig()
+    implicit: dict[Preset, PolicyConfig] = {
+        "fast": ImplicitConfig(),
+        "paper": LangevinConfig(),
+        "small": small_langevin(),
+    }
+    return implicit[name]
+
+
+def _update_every(algorithm: Algorithm, interval: int) -> int:
+    if algorithm not in _INTERACTIVE:
+        return 0
+    return 1 if algorithm in _EXPLICIT else interval
+
+
+def _navigation(config: RunConfig, name: Preset) -> RunConfig:
+    """The maze: 100 demonstrations, 500 timesteps of interactive training, then 100 trials of the robot alone.
+
+    A two-dimensional state needs no large network, so all policies but the paper's are small. BC and IBC have no
+    interactive phase: no robot of the maze ever fails, so there would be nothing for people to do in it.
+    """
+    interactive = config.algorithm in _INTERACTIVE
+    policy = config.policy
+    if name == "fast":
+        light = Optimisation(batch=128, learning_rate=1e-3)
+        if isinstance(policy, ExplicitConfig):
+            policy = replace(policy, width=128, optimisation=light)
+        elif isinstance(policy, ImplicitConfig):
+            policy = replace(policy, width=64, components=4, counter_examples=8, draws=32, optimisation=light)
+    return replace(
+        config,
+        trials=100,
+        fleet=FleetConfig(timesteps=500 if interactive else 0),
+        learning=LearningConfig(demonstrations=100, update_every=_update_every(config.algorithm, 100)),
+        policy=policy,
+    )
