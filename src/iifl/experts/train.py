@@ -155,6 +155,7 @@ class _Training(BaseCallback):
             "normalisation.mean": normalisation.mean,
             "normalisation.variance": normalisation.variance,
             "normalisation.count": np.array(normalisation.count),
+            "finished": np.array(self.fleet.finished, float).reshape(-1, 3),
             "last.observations": self.model._last_obs,
             "last.starts": self.model._last_episode_starts,
         }
@@ -193,6 +194,7 @@ class _Training(BaseCallback):
         known = {k: v.numpy() for k, v in part("normalisation.").items()}
         self.fleet.normalisation.mean, self.fleet.normalisation.variance = known["mean"], known["variance"]
         self.fleet.normalisation.count = float(known["count"])
+        self.fleet.finished.extend(map(tuple, tensors["finished"].tolist()))
         ppo._last_obs = tensors["last.observations"].numpy()
         ppo._last_episode_starts = tensors["last.starts"].numpy()
         torch.set_rng_state(tensors["random.torch"])
