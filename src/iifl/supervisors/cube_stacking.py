@@ -23,11 +23,13 @@ ABOVE_A, ABOVE_B, ON_B = 0.1, 0.15, 0.06  # heights of the hand over A, of A ove
 CLEAR = 0.03  # how far below `ABOVE_A` the hand may be and still move sideways
 GRASPED, EMPTY, OPEN = 0.030, 0.020, 0.032  # finger positions: at most this on a cube, less without, more when let go
 FINGER = 7  # a finger in the state of the world, after the joints of the arm
+CROWDED = 0.12  # between the cubes, where a finger of some grasps would come down on cube B
+HOME_HAND, TWISTED = np.array([0.0, 0.0, 1.25]), 0.7  # a hand tilted more than this first comes home
 WRIST_LIMIT = 2.8  # rad: people keep joint 7 this near to its middle
 SHOULDER = np.array([-0.45, 0.0, 1.458])  # where joints 1 and 2 meet, in the world
 WRIST_OFFSET = (0.088, 0.2104)  # joint 6 from the hand, inwards and up
 BENT = 3.7  # rad: where joint 6 is this near to its stop, the tilt of the gripper is left as it is
-FOLDED = 0.21  # metres from shoulder to wrist, with joint 4 almost at its stop
+FOLDED = 0.215  # metres from shoulder to wrist, with joint 4 almost at its stop
 
 
 class Stage(IntEnum):
@@ -74,10 +76,18 @@ class Scene:
         near: BoolArray = np.linalg.norm(self.off, axis=1) < CLEAR
         return near & (self.finger > EMPTY) & (self.finger < GRASPED)
 
+    @property
+    def around(self) -> BoolArray:
+        """The open gripper is on its way down on cube A, a finger on either side (k,)."""
+        square = np.abs(nearest_face(self.cube_yaw, self.yaw) - self.yaw) < 0.2
+        above = np.hypot(self.off[:, 0], self.off[:, 1]) < 0.01
+        return above & square & (self.off[:, 2] > CLEAR - ABOVE_A) & (self.finger > OPEN)
+
 
 def look(observations: FloatArray, robots: IntArray, task: Any) -> Scene:
     """The scene of `robots` from their observations (k, 19) and the joints of the world."""
     seen = observations.astype(np.float64)
+    arm = np.asarray(task.qpos[robots, :7])
     cube_x, cube_y, _ = axes(seen[:, 0:4])
     cube_side = np.where(np.abs(cube_x[:, 2:]) < 0.7, cube_x, cube_y)  # one that lies flat, even if the cube has rolled
     hand_x, _, pointing = axes(seen[:, 13:17])
@@ -87,11 +97,11 @@ def look(observations: FloatArray, robots: IntArray, task: Any) -> Scene:
         to_b=seen[:, 7:10],
         hand=seen[:, 10:13],
         inclination=np.hypot(pointing[:, 0], pointing[:, 1]),
-        tilt=np.cross(pointing, approach(seen[:, 10:13])),
+        tilt=np.cross(pointing, approach(seen[:, 10:13])) * np.clip((BENT - arm[:, 5:6]) / 0.1, 0.0, 1.0),
         yaw=np.arctan2(hand_x[:, 1], hand_x[:, 0]),
         finger=seen[:, 17:19].mean(axis=1),
         finger_speed=np.abs(task.qvel[robots, FINGER]),
-        arm=np.asarray(task.qpos[robots, :7]),
+        arm=arm,
     )
 
 
@@ -112,7 +122,7 @@ def approach(hand: FloatArray) -> FloatArray:
     from_base = hand - SHOULDER
     radius = np.hypot(from_base[:, 0], from_base[:, 1])
     to_wrist = np.hypot(radius - WRIST_OFFSET[0], from_base[:, 2] + WRIST_OFFSET[1])
-    angle = np.clip(7.0 * (FOLDED - to_wrist), 0.0, 0.45)
+    angle = np.clip(8.0 * (FOLDED - to_wrist), 0.0, 0.45)
     inwards = -np.sin(angle) / np.maximum(radius, 1e-6)
     return np.column_stack([inwards * from_base[:, 0], inwards * from_base[:, 1], -np.cos(angle)])
 
@@ -121,6 +131,14 @@ def nearest_face(yaw: FloatArray, to: FloatArray | float = 0.0) -> FloatArray:
     """Of the yaws that differ from `yaw` by quarter turns, the one nearest `to`."""
     quarter = np.pi / 2
     return yaw + quarter * np.round((to - yaw) / quarter)
+
+
+def out_of_the_way(yaw: FloatArray, to_b: FloatArray) -> FloatArray:
+    """The grasp yaw (k,), a quarter turn on where a finger would otherwise come down on cube B."""
+    across = np.abs(to_b[:, 1] * np.cos(yaw) - to_b[:, 0] * np.sin(yaw))  # along the line of the fingers
+    along = np.abs(to_b[:, 0] * np.cos(yaw) + to_b[:, 1] * np.sin(yaw))
+    blocked = (np.hypot(to_b[:, 0], to_b[:, 1]) < CROWDED) & (across > along)
+    return yaw + np.where(blocked, np.pi / 2, 0.0)
 
 
 def feasible_turn(turn: FloatArray, wrist: FloatArray) -> FloatArray:
@@ -160,12 +178,13 @@ class CubeStackingSupervisors:
         return command(stage, scene, turn)
 
     def _take_over(self, humans: IntArray, robots: IntArray, scene: Scene, clock: IntArray) -> None:
-        """Who comes to a robot looks what there is to do: a cube in the gripper is carried on, else all begins anew."""
+        """Who comes to a robot looks what is there to do, and carries on with a grasp that another has begun."""
         new = (self._human[robots] != humans) | (self._clock[robots] + 1 != clock)
         self._human[robots], self._clock[robots] = humans, clock
-        self._stage[robots[new]] = np.where(scene.held, Stage.LIFT, Stage.ABOVE_A)[new]
-        yaw = nearest_face(scene.cube_yaw) + GRASP_YAWS[self.kind_of[humans]]
-        self._grasp_yaw[robots[new]] = yaw[new]
+        stage = np.select([scene.held, scene.around], [Stage.LIFT, Stage.DESCEND], Stage.ABOVE_A)
+        preferred = out_of_the_way(nearest_face(scene.cube_yaw) + GRASP_YAWS[self.kind_of[humans]], scene.to_b)
+        self._stage[robots[new]] = stage[new]
+        self._grasp_yaw[robots[new]] = np.where(stage == Stage.DESCEND, scene.yaw, preferred)[new]
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """What the people have in mind for every robot."""
@@ -184,7 +203,9 @@ def _goals(scene: Scene) -> FloatArray:
     """How far the hand is from where each stage wants it: (stages, k, 3)."""
     up = np.array([0.0, 0.0, 1.0])
     goals = np.zeros((len(Stage), len(scene.off), 3))
-    goals[[Stage.ABOVE_A, Stage.ROTATE]] = scene.off + ABOVE_A * up
+    twisted = scene.inclination[:, None] > TWISTED
+    goals[Stage.ABOVE_A] = np.where(twisted, HOME_HAND - scene.hand, scene.off + ABOVE_A * up)
+    goals[Stage.ROTATE] = scene.off + ABOVE_A * up
     goals[Stage.DESCEND] = scene.off
     goals[Stage.LIFT, :, 2] = scene.to_b[:, 2] + ABOVE_B
     goals[Stage.ABOVE_B] = scene.to_b + ABOVE_B * up
@@ -197,18 +218,18 @@ def next_stage(stage: IntArray, scene: Scene, turn: FloatArray) -> IntArray:
     """The stage of each robot after a look at its scene (k,): the next one where this one is done."""
     goals = _goals(scene)
     distance = np.linalg.norm(goals, axis=2)  # (stages, k)
-    sideways = np.hypot(goals[Stage.LOWER, :, 0], goals[Stage.LOWER, :, 1])
+    sideways = np.hypot(goals[..., 0], goals[..., 1])
     beside = np.hypot(scene.off[:, 0], scene.off[:, 1]) > CLEAR
     upright = np.linalg.norm(scene.tilt, axis=1) < 0.1
     done = np.array(
         [
             (distance[Stage.ABOVE_A] < 0.015) & upright,
             (distance[Stage.ROTATE] < 0.01) & upright & (np.abs(turn) < 0.05),
-            distance[Stage.DESCEND] < 0.006,
+            (distance[Stage.DESCEND] < 0.012) & (sideways[Stage.DESCEND] < 0.006),
             (scene.finger < GRASPED) & (scene.finger_speed < 0.005),
             distance[Stage.LIFT] < 0.02,
             distance[Stage.ABOVE_B] < 0.01,
-            (sideways < 0.012) & (goals[Stage.LOWER, :, 2] > -0.006 - 0.03 * scene.inclination),
+            (sideways[Stage.LOWER] < 0.012) & (goals[Stage.LOWER, :, 2] > -0.006 - 0.03 * scene.inclination),
             scene.off[:, 2] < -0.08,  # risen, and the world says that it is no success: again
         ]
     )
@@ -225,8 +246,7 @@ def command(stage: IntArray, scene: Scene, turn: FloatArray) -> FloatArray:
     low = (stage == Stage.ABOVE_A) & (move[:, 2] > CLEAR)
     move[low, :2] = 0.0  # rise before going sideways, not to push a cube away
     turning = (stage == Stage.ROTATE) | (stage == Stage.DESCEND)
-    bent = np.clip((BENT - scene.arm[:, 5]) / 0.1, 0.0, 1.0)
-    rotate = bent[:, None] * scene.tilt
+    rotate = scene.tilt.copy()
     rotate[:, 2] += np.where(turning, turn, scene.relief)
     actions = np.empty((len(stage), 7), np.float32)
     actions[:, :3] = _no_longer_than(FASTEST, move) / REACH
