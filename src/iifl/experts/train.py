@@ -1,7 +1,8 @@
 """Training of an expert: proximal policy optimisation (stable-baselines3) on a fleet of its world.
 
 What is written to the folder: `checkpoint.safetensors` and `checkpoint.json` (everything that training needs to go on),
-`curve.csv` (the learning curve, one line per update) and at the end the expert itself (see `expert.py`).
+`curve.csv` (the learning curve, one line per update) and at the end the expert itself with its card, measured over
+fresh episodes. To ship an expert, copy those two into `weights/`.
 """
 
 import csv
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import stable_baselines3
 import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors import safe_open
@@ -21,6 +23,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from iifl.experts.adapter import TrainingFleet
+from iifl.experts.evaluate import evaluate_expert
 from iifl.experts.expert import Expert
 from iifl.experts.settings import SETTINGS, TrainingSettings
 from iifl.experts.shaping import SHAPING
@@ -28,6 +31,7 @@ from iifl.registry import TASKS
 
 RATE_BOUNDS = (1e-5, 1e-3)
 CHECKPOINT_SECONDS = 60.0
+EVALUATED_EPISODES = 200
 CURVE = ("steps", "seconds", "mean_return", "mean_length", "failure_rate", "learning_rate", "divergence", "std")
 
 
@@ -58,6 +62,19 @@ def train_expert(
         ppo.learn(remaining, callback=training, log_interval=sys.maxsize, reset_num_timesteps=False)
     expert = _expert(ppo, fleet)
     expert.save(out / f"{name}.safetensors")
+    evaluation = evaluate_expert(name, expert, episodes=EVALUATED_EPISODES, threads=threads)
+    card = {
+        "world": name,
+        "evaluation": asdict(evaluation),
+        "training": {
+            "command": f"iifl train-expert {name} --steps {settings.steps} --seed {seed}",
+            "steps": ppo.num_timesteps,
+            "seconds": round(training.seconds),
+            "library": f"stable-baselines3 {stable_baselines3.__version__}",
+            "settings": asdict(settings),
+        },
+    }
+    (out / f"{name}.json").write_text(json.dumps(card, indent=1) + "\n")
     return expert
 
 
@@ -125,6 +142,7 @@ class _Training(BaseCallback):
         self._after_update()
         self.bar.stop()
         self.save()
+        self.seconds = self._elapsed()
 
     def _report(self, divergence: float) -> None:
         finished = np.array(self.fleet.finished, float).reshape(-1, 3)
