@@ -31,6 +31,7 @@ from iifl.policies.learner import Optimisation
 
 Preset = Literal["fast", "paper", "small"]
 
+PRESETS: tuple[Preset, ...] = get_args(Preset)
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 _ORDERS: dict[Algorithm, OrderName] = {"bc": "C", "ibc": "C", "ifl": "U.C.", "iifl-r": "random", "iifl": "U.C."}
 _EXPLICIT = ("bc", "ifl")

@@ -78,3 +78,11 @@ POLICIES = Registry(
         "langevin": "iifl.policies.langevin:LangevinPolicy",
     },
 )
+
+EXPERIMENTS = Registry(
+    "experiment",
+    {
+        "navigation": "iifl.experiments.navigation:reproduce",
+        "jeffreys": "iifl.experiments.jeffreys:reproduce",
+    },
+)

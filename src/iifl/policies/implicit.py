@@ -128,6 +128,13 @@ class ImplicitPolicy(Learner):
         uncertainty = shared_jeffreys(drawn, log_importance_weights(drawn, log_pool))
         return Decision(self._world_actions(actions), uncertainty.cpu().numpy())
 
+    @torch.no_grad()
+    def energies(self, observations: FloatArray, actions: FloatArray) -> FloatArray:
+        """E of every member at observations (B, S) and K actions of the world for each (B, K, A): (E, B, K)."""
+        scaled = self.normalisation.scaled(torch.as_tensor(actions, dtype=torch.float32, device=self.device))
+        energies: FloatArray = self.model.at(self._states(observations))(scaled).cpu().numpy()
+        return energies
+
     def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
         """Likelihood of the proposal and ranking of the whole energy, each by its own parameters (E,)."""
         energy = self.model.at(states)

@@ -1,25 +1,28 @@
 """2D navigation (section 5.1 and Figure 1 of the paper): a fork around an obstacle, then a corridor with wind.
 
     y
-    +7  ####################
-    +6  #  ┌────────────┐  #
-        #  │ ########## │  ##################################
-     0  #S─┤ #obstacle# ├───────────^^^^^^^^^^^^^──────────G#     S start, G goal, ^ wind at execution time
-        #  │ ########## │  ##################################
-    -6  #  └────────────┘  #
-    -7  ####################
+    +10 ####################
+     +9 #  ┌────────────┐  #
+        #  │ ########## │  ###########################################
+      0 #S─┤ #obstacle# ├──────────────────────^^^^^^^^^^^^───────────G#     S start, G goal, ^ wind at execution time
+        #  │ ########## │  ###########################################
+     -9 #  └────────────┘  #
+    -10 ####################
 
 The paper gives the ideas and no numbers. These are ours, each with its reason:
 
 - A cell is the 1 × 1 square around integer coordinates. The robot sees its cell (x, y), never the pose inside it:
   states are discrete and motion is continuous, as in the paper.
-- The room spans y = −7 … 7 and the obstacle y = −4 … 4, so both ways round are equally long and 3 cells wide, and the
-  middle of the free path is a whole cell (y = ±6).
+- The room spans y = −10 … 10 and the obstacle y = −7 … 7, so both ways round are equally long and 3 cells wide, and the
+  middle of the free path is a whole cell (y = ±9).
 - Start and obstacle are 2 free cells apart. A supervisor turns at right angles in front of the obstacle, straight up
   or straight down, so that the mean of the two ways is to stand still.
-- The corridor is 7 cells high (y = −3 … 3) and 32 long, with wind at x = 30 … 41. The wind begins 12 cells after the
-  branches have met, so that demonstrations off the middle line are far away from it; and it lasts long enough
+- The corridor is 7 cells high (y = −3 … 3) and 42 long, with wind at x = 38 … 49. The wind lasts long enough
   (12 moves × 0.75 = 9 cells) that a robot which does not steer against it surely meets the upper wall.
+- Where the branches meet, demonstrations come back to the middle: above it they show "down", below it "up". A policy may
+  carry that over to the windy part, and then it needs no help there. The shift of the distribution that the paper
+  speaks of is there only where it cannot, so the wind begins 20 cells after the branches have met. With 12 cells
+  between them (and a room of ± 7 or ± 10), seed 0 of IBC was stopped by the wind and seed 1 was not.
 - A move that would end in a wall is *blocked*: the robot stays where it is. It is not a failure: nothing breaks, the
   robots of the paper that meet the wall stay there, and what would free them is teleoperation, not a hard reset.
   So no robot of this world ever fails.
@@ -27,7 +30,7 @@ The paper gives the ideas and no numbers. These are ours, each with its reason:
 - The start cell is fixed; the robot is put down in it by hand, to ± 0.1, so that 100 trials are not one trial repeated.
 - The goal is the last column of the corridor, within one cell of its middle: reaching it asks for a recovery from the
   wind, not for a grazing pass along the wall.
-- An episode has 100 steps; a supervisor needs about 63 in still air, so any detour of half the way is still in time.
+- An episode has 120 steps; a supervisor needs 79 in still air, so a detour of half the way is still in time.
 """
 
 from typing import Any, ClassVar
@@ -42,21 +45,21 @@ from iifl.tasks.fleet import FleetTask, StateDict
 class Navigation(FleetTask):
     """N robots in N copies of the maze; s = (x, y) is the cell, a = (Δx, Δy) ∈ [−1, 1]² moves the pose."""
 
-    episode_steps: ClassVar[int] = 100
+    episode_steps: ClassVar[int] = 120
     reset_draws: ClassVar[int] = 2
     demonstration_options: ClassVar[dict[str, Any]] = {"wind": 0.0}
 
-    half_height: ClassVar[int] = 7
+    half_height: ClassVar[int] = 10
     room_length: ClassVar[int] = 20
-    length: ClassVar[int] = 52
+    length: ClassVar[int] = 62
     corridor_half_height: ClassVar[int] = 3
     obstacle_x: ClassVar[tuple[int, int]] = (3, 14)
-    obstacle_half_height: ClassVar[int] = 4
+    obstacle_half_height: ClassVar[int] = 7
     fork_x: ClassVar[int] = 2
-    branch_y: ClassVar[int] = 6
+    branch_y: ClassVar[int] = 9
     merge_x: ClassVar[int] = 17
-    goal_x: ClassVar[int] = 51
-    wind_x: ClassVar[tuple[int, int]] = (30, 41)
+    goal_x: ClassVar[int] = 61
+    wind_x: ClassVar[tuple[int, int]] = (38, 49)
 
     def __init__(self, num_envs: int, seed: int = 0, wind: float = 0.75) -> None:
         corner = np.array([0, -self.half_height], np.float32), np.array([self.goal_x, self.half_height], np.float32)
