@@ -66,3 +66,8 @@ def test_robots_are_reset_when_their_episode_is_over_and_their_last_observation_
     assert "terminal_observation" not in notes[0]
     np.testing.assert_allclose(rewards[0], -0.5 * np.hypot(*task.to_target()[0]), rtol=1e-6)
     assert len(fleet.finished) == 1
+
+
+def test_a_world_without_settings_is_named(tmp_path):
+    with pytest.raises(ValueError, match="did you mean 'ant'"):
+        train_expert("ants", tmp_path)

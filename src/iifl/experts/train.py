@@ -1,11 +1,10 @@
 """Training of an expert: proximal policy optimisation (stable-baselines3) on a fleet of its world.
 
-What is written to the folder: `checkpoint.safetensors` and `checkpoint.json` (everything that training needs to go on),
-`curve.csv` (the learning curve, one line per update) and at the end the expert itself with its card, measured over
-fresh episodes. To ship an expert, copy those two into `weights/`.
+What is written to the folder: a checkpoint from which training goes on, the learning curve (`curve.csv`, `curve.png`),
+and at the end the expert itself with its card, measured over fresh episodes. To ship an expert, copy those two into
+`weights/`.
 """
 
-import csv
 import json
 import sys
 import time
@@ -17,22 +16,21 @@ import numpy as np
 import stable_baselines3
 import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from safetensors import safe_open
-from safetensors.torch import save_file
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from iifl.experts.adapter import TrainingFleet
+from iifl.experts.checkpoint import checkpoint_meta, load_checkpoint, save_checkpoint
+from iifl.experts.curve import Curve
 from iifl.experts.evaluate import evaluate_expert
 from iifl.experts.expert import Expert
 from iifl.experts.settings import SETTINGS, TrainingSettings
 from iifl.experts.shaping import SHAPING
-from iifl.registry import TASKS
+from iifl.registry import TASKS, nearest
 
 RATE_BOUNDS = (1e-5, 1e-3)
 CHECKPOINT_SECONDS = 60.0
 EVALUATED_EPISODES = 200
-CURVE = ("steps", "seconds", "mean_return", "mean_length", "failure_rate", "learning_rate", "divergence", "std")
 
 
 def train_expert(
@@ -45,7 +43,10 @@ def train_expert(
     settings: TrainingSettings | None = None,
 ) -> Expert:
     """Train the expert of world `name` into the folder `out`; goes on from the checkpoint that it finds there."""
-    settings = settings or SETTINGS[name]
+    if settings is None:
+        if name not in SETTINGS:
+            raise ValueError(f"no settings to train an expert of '{name}': {nearest(name, SETTINGS)}")
+        settings = SETTINGS[name]
     if steps is not None:
         settings = replace(settings, steps=steps)
     torch.set_num_threads(threads or torch.get_num_threads())
@@ -55,11 +56,11 @@ def train_expert(
     )
     ppo = _ppo(fleet, settings, seed)
     training = _Training(fleet, settings, out)
-    if (out / "checkpoint.json").exists():
-        training.resume(ppo)
+    training.resume(ppo)
     if ppo.num_timesteps < settings.steps:
         remaining = settings.steps - ppo.num_timesteps
         ppo.learn(remaining, callback=training, log_interval=sys.maxsize, reset_num_timesteps=False)
+    training.curve.draw(out / "curve.png")
     expert = _expert(ppo, fleet)
     expert.save(out / f"{name}.safetensors")
     evaluation = evaluate_expert(name, expert, episodes=EVALUATED_EPISODES, threads=threads)
@@ -108,6 +109,7 @@ class _Training(BaseCallback):
     def __init__(self, fleet: TrainingFleet, settings: TrainingSettings, out: Path) -> None:
         super().__init__()
         self.fleet, self.settings, self.out = fleet, settings, out
+        self.curve = Curve(out)
         self.rate = settings.learning_rate
         self.seconds = 0.0  # of the sessions before this one
 
@@ -149,14 +151,7 @@ class _Training(BaseCallback):
         mean_return, length, failure = finished.mean(axis=0) if len(finished) else [np.nan] * 3
         policy: Any = self.model.policy
         std = float(policy.log_std.detach().exp().mean())
-        row = (self.num_timesteps, self._elapsed(), mean_return, length, failure, self.rate, divergence, std)
-        path = self.out / "curve.csv"
-        new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.writer(file)
-            if new:
-                writer.writerow(CURVE)
-            writer.writerow([row[0], *(f"{value:.6g}" for value in row[1:])])
+        self.curve.add(self.num_timesteps, self._elapsed(), mean_return, length, failure, self.rate, divergence, std)
         self.bar.update(
             self.line, completed=self.num_timesteps, description=f"return {mean_return:.1f} · failed {failure:.0%}"
         )
@@ -165,67 +160,21 @@ class _Training(BaseCallback):
         return self.seconds + time.monotonic() - self.start
 
     def save(self) -> None:
-        """Write everything that training needs to go on, so that a stop at any moment leaves a whole checkpoint."""
+        """Write a checkpoint."""
         self.saved = time.monotonic()
-        normalisation = self.fleet.normalisation
-        arrays = {
-            **{f"task.{k}": np.asarray(v) for k, v in self.fleet.task.state_dict().items()},
-            "normalisation.mean": normalisation.mean,
-            "normalisation.variance": normalisation.variance,
-            "normalisation.count": np.array(normalisation.count),
-            "finished": np.array(self.fleet.finished, float).reshape(-1, 3),
-            "last.observations": self.model._last_obs,
-            "last.starts": self.model._last_episode_starts,
-        }
-        tensors = {k: torch.from_numpy(np.asarray(v, order="C")) for k, v in arrays.items()}
-        tensors |= {f"policy.{k}": v.contiguous() for k, v in self.model.policy.state_dict().items()}
-        for index, moments in self.model.policy.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{index}.{k}": v for k, v in moments.items()}
-        tensors["random.torch"] = torch.get_rng_state()
-        twister = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (stable-baselines3 draws minibatches there)
-        tensors["random.numpy"] = torch.from_numpy(np.append(twister["key"].astype(np.int64), twister["pos"]))
-        meta = {
-            "settings": asdict(self.settings),
-            "steps": self.num_timesteps,
-            "seconds": self._elapsed(),
-            "learning_rate": self.rate,
-        }
-        whole, draft = self.out / "checkpoint.safetensors", self.out / "checkpoint.draft"
-        save_file(tensors, draft, {"training": json.dumps(meta)})
-        draft.replace(whole)
-        (self.out / "checkpoint.json").write_text(json.dumps(meta, indent=1) + "\n")
+        meta = {"settings": asdict(self.settings), "seconds": self._elapsed(), "learning_rate": self.rate}
+        assert isinstance(self.model, PPO)
+        save_checkpoint(self.out, self.model, self.fleet, meta)
 
     def resume(self, ppo: PPO) -> None:
-        """Go on from the checkpoint in the folder."""
-        with safe_open(self.out / "checkpoint.safetensors", "pt") as file:
-            meta: dict[str, Any] = json.loads(file.metadata()["training"])
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+        """Go on from the checkpoint in the folder, if there is one."""
+        meta = checkpoint_meta(self.out)
+        if not meta:
+            return
         self._check_same(meta["settings"])
-        part = _Parts(tensors)
-        ppo.policy.load_state_dict(part("policy."))
-        moments: dict[int, dict[str, torch.Tensor]] = {}
-        for key, value in part("optimizer.").items():
-            index, moment = key.split(".")
-            moments.setdefault(int(index), {})[moment] = value
-        ppo.policy.optimizer.load_state_dict({**ppo.policy.optimizer.state_dict(), "state": moments})
-        self.fleet.task.load_state_dict({k: v.numpy() for k, v in part("task.").items()})
-        known = {k: v.numpy() for k, v in part("normalisation.").items()}
-        self.fleet.normalisation.mean, self.fleet.normalisation.variance = known["mean"], known["variance"]
-        self.fleet.normalisation.count = float(known["count"])
-        self.fleet.finished.extend(map(tuple, tensors["finished"].tolist()))
-        ppo._last_obs = tensors["last.observations"].numpy()
-        ppo._last_episode_starts = tensors["last.starts"].numpy()
-        torch.set_rng_state(tensors["random.torch"])
-        *keys, position = tensors["random.numpy"].tolist()
-        state = {"key": np.array(keys, np.uint32), "pos": position}
-        np.random.set_state({"bit_generator": "MT19937", "state": state})  # noqa: NPY002
-        ppo.num_timesteps = meta["steps"]
+        load_checkpoint(self.out, ppo, self.fleet)
         self.rate, self.seconds = meta["learning_rate"], meta["seconds"]
-        curve = self.out / "curve.csv"
-        lines = curve.read_text().splitlines(keepends=True)
-        curve.write_text(
-            "".join(lines[:1] + [line for line in lines[1:] if float(line.split(",")[0]) <= meta["steps"]])
-        )
+        self.curve.forget_after(meta["steps"])
 
     def _check_same(self, saved: dict[str, Any]) -> None:
         mine = json.loads(json.dumps(asdict(self.settings)))
@@ -235,16 +184,6 @@ class _Training(BaseCallback):
                 f"the checkpoint in {self.out} was trained with other settings ({', '.join(changed)}); "
                 "train into another folder, or remove this one"
             )
-
-
-class _Parts:
-    """The entries of a flat dictionary that begin alike."""
-
-    def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
-        self._tensors = tensors
-
-    def __call__(self, prefix: str) -> dict[str, torch.Tensor]:
-        return {k.removeprefix(prefix): v for k, v in self._tensors.items() if k.startswith(prefix)}
 
 
 def _expert(ppo: PPO, fleet: TrainingFleet) -> Expert:
