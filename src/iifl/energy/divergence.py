@@ -72,7 +72,7 @@ def pooled_jeffreys(energies: Tensor, log_weights: Tensor | None = None, tempera
 def _pairwise(means: Tensor, temperature: float) -> Tensor:
     """(n, n, ...) divergences from D_ij, the mean of E_i under π_j (n, n, ...)."""
     own = torch.diagonal(means).movedim(-1, 0)  # (n, ...)
-    return (means + means.transpose(0, 1) - own.unsqueeze(0) - own.unsqueeze(1)) / temperature
+    return (means + means.transpose(0, 1) - (own.unsqueeze(0) + own.unsqueeze(1))) / temperature
 
 
 def mean_over_pairs(divergences: Tensor) -> Tensor:
