@@ -92,9 +92,9 @@ class Fleet:
         following, rewards, _, truncated, info = self.task.step(actions)
         ended = info["success"] | (truncated & ~info["failed"])
 
-        self.reset_progress += helped & failed
-        hard_reset = self.reset_progress == self.rules.reset_steps
-        self.reset_progress[hard_reset] = 0
+        progress = self.reset_progress + (helped & failed)
+        hard_reset = progress == self.rules.reset_steps
+        self.reset_progress = np.where(hard_reset, 0, progress)  # a new array: a saved state may hold the old one
         self._begin_episodes(ended | hard_reset)
 
         if self.critic:
