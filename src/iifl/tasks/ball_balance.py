@@ -70,6 +70,9 @@ def balance_bot() -> str:
     <site size="0.02"/>
   </default>
   <visual><global offwidth="1280" offheight="960"/></visual>
+  <asset>
+    <texture type="skybox" builtin="gradient" rgb1="0.85 0.9 0.95" rgb2="0.6 0.7 0.8" width="64" height="64"/>
+  </asset>
   <worldbody>
     <light directional="true" pos="0 0 5" dir="0.2 0.2 -1"/>
     <camera name="follow" pos="0 -2.6 1.6" xyaxes="1 0 0 0 0.4 0.9"/>

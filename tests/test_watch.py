@@ -1,0 +1,61 @@
+"""Pictures of a fleet: who is in charge is seen from the border."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from iifl.tasks.reacher import Reacher
+from iifl.watch import BLUE, BORDER, GREEN, GREY, RED, Camera, save_film, watch_expert
+
+
+@pytest.fixture
+def camera():
+    task = Reacher(4)
+    task.reset()
+    try:
+        camera = Camera(task, range(4), columns=3, width=64, height=48)
+    except Exception as error:  # any driver has its own error
+        pytest.skip(f"this machine cannot draw: {error}")
+    yield camera
+    camera.close()
+
+
+def test_borders_say_who_is_in_charge(camera):
+    camera.task.failed[1], camera.task.success[2] = True, True
+    picture = camera.shoot(helped=np.array([True, True, False, False]))
+    height, width = 48 + 2 * BORDER, 64 + 2 * BORDER
+    assert picture.shape == (2 * height, 3 * width, 3)
+    corners = [tuple(picture[row * height, column * width]) for row in range(2) for column in range(3)]
+    assert corners == [BLUE, RED, GREEN, GREY, (255, 255, 255), (255, 255, 255)]
+
+
+def test_a_robot_that_moved_looks_different(camera):
+    before = camera.shoot()
+    camera.task.qpos[:, 0] = 1.0
+    after = camera.shoot()
+    assert (
+        before[BORDER : 48 + BORDER, BORDER : 64 + BORDER] != after[BORDER : 48 + BORDER, BORDER : 64 + BORDER]
+    ).any()
+    np.testing.assert_array_equal(before[0], after[0])  # the border
+
+
+def test_films_have_all_their_pictures(tmp_path):
+    pictures = [np.full((20, 30, 3), shade, np.uint8) for shade in (0, 100, 200)]
+    save_film(pictures, tmp_path / "film.webp", 0.05)
+    assert Image.open(tmp_path / "film.webp").n_frames == 3
+    save_film(pictures, tmp_path / "sheet.png", 0.05, columns=2)
+    sheet = np.asarray(Image.open(tmp_path / "sheet.png"))
+    assert sheet.shape == (40, 60, 3)
+    assert [int(sheet[y, x, 0]) for y, x in ((5, 5), (5, 45), (25, 5), (25, 45))] == [0, 100, 200, 255]
+
+
+def test_another_kind_of_file_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="avi: a film is"):
+        save_film([np.zeros((2, 2, 3), np.uint8)], tmp_path / "film.avi", 0.1)
+
+
+def test_a_world_without_bodies_cannot_be_filmed():
+    with pytest.raises(ValueError, match="'navigation' is not a MuJoCo world"):
+        watch_expert("navigation", Path("film.webp"))
