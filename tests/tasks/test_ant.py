@@ -133,7 +133,8 @@ def test_a_full_action_is_the_full_torque_of_the_motor():
     np.testing.assert_allclose(torques[0, 6:], 15.0)
 
 
-def test_physics_that_diverged_is_an_error_naming_the_robot():
+def test_physics_that_diverged_is_an_error_naming_the_robot(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log where it is
     ant = Ant(3)
     ant.reset()
     ant.qvel[1] = 1e12
