@@ -68,6 +68,19 @@ def test_robots_are_reset_when_their_episode_is_over_and_their_last_observation_
     assert len(fleet.finished) == 1
 
 
+def test_training_episodes_can_be_cut_short():
+    task = Reacher(2, seed=0)
+    fleet = TrainingFleet(task, reward_scale=1.0, episode_steps=10)
+    fleet.reset()
+    assert task.clock.tolist() == [0, 5]
+    for step in range(5):
+        fleet.step_async(np.zeros((2, 2), np.float32))
+        _, _, over, notes = fleet.step_wait()
+        assert over.tolist() == [False, step == 4]
+    assert notes[1]["TimeLimit.truncated"] is True
+    assert task.clock.tolist() == [5, 0]
+
+
 def test_a_world_without_settings_is_named(tmp_path):
     with pytest.raises(ValueError, match="did you mean 'ant'"):
         train_expert("ants", tmp_path)

@@ -18,8 +18,11 @@ Shaping = Callable[[Any, FloatArray], FloatArray]
 class TrainingFleet(VecEnv):
     """A world with automatic resets; keeps the returns of the latest episodes."""
 
-    def __init__(self, task: FleetTask, reward_scale: float, shaping: Shaping | None = None) -> None:
+    def __init__(
+        self, task: FleetTask, reward_scale: float, shaping: Shaping | None = None, episode_steps: int | None = None
+    ) -> None:
         self.task = task
+        self._episode_steps = min(task.episode_steps, episode_steps or task.episode_steps)
         self.normalisation = RunningNormalisation(task.single_observation_space.shape or ())
         self.finished: deque[tuple[float, int, bool]] = deque(maxlen=max(100, task.num_envs))
         """Return, length and failure of the latest episodes."""
@@ -29,7 +32,7 @@ class TrainingFleet(VecEnv):
     def reset(self) -> FloatArray:
         """Start the fleet, its clocks spread over the episode so that the robots do not end theirs together."""
         observations, _ = self.task.reset()
-        self.task.clock[:] = np.arange(self.num_envs) * self.task.episode_steps // self.num_envs
+        self.task.clock[:] = np.arange(self.num_envs) * self._episode_steps // self.num_envs
         return self.normalisation(observations, learn=True)
 
     def step_async(self, actions: FloatArray) -> None:
@@ -41,6 +44,7 @@ class TrainingFleet(VecEnv):
         observations, rewards, terminated, truncated, info = self.task.step(self._actions)
         if self._shaping is not None:
             rewards = rewards + self._shaping(self.task, self._actions)
+        truncated |= self.task.clock >= self._episode_steps
         over = terminated | truncated
         notes: list[dict[str, Any]] = [{}] * self.num_envs
         if over.any():

@@ -28,10 +28,12 @@ class TrainingSettings:
     reward_scale: float = 0.01
     """Brings returns to the size that a value network learns easily."""
     initial_log_std: float = 0.0
+    episode_steps: int | None = None
+    """Cut training episodes short here, where the start of an episode is the hardest part of it."""
 
 
 SETTINGS: dict[str, TrainingSettings] = {
-    "ball_balance": TrainingSettings(steps=6_000_000, hidden=(64, 64), reward_scale=0.1, initial_log_std=-0.5),
+    "ball_balance": TrainingSettings(steps=8_000_000, entropy=0.005, reward_scale=0.1, episode_steps=200),
     "ant": TrainingSettings(steps=25_000_000),
     "anymal": TrainingSettings(
         steps=30_000_000,
@@ -41,5 +43,6 @@ SETTINGS: dict[str, TrainingSettings] = {
         hidden=(128, 128),
         entropy=0.002,
         reward_scale=1.0,
+        episode_steps=300,
     ),
 }

@@ -20,7 +20,7 @@ def steady_walk(task: Any, actions: FloatArray) -> FloatArray:
     bounce = (observation[:, 2] / LINEAR_SCALE) ** 2
     tumble = ((observation[:, 3:5] / ANGULAR_SCALE) ** 2).sum(axis=1)
     per_second = 0.5 * np.exp(-(linear**2)) - 0.5 * bounce - 0.02 * tumble
-    shaped: FloatArray = task.timestep * per_second - np.where(task.failed, 0.3, 0.0)
+    shaped: FloatArray = task.timestep * per_second - np.where(task.failed, 1.0, 0.0)
     return shaped
 
 
@@ -37,4 +37,9 @@ def upright(task: Any, actions: FloatArray) -> FloatArray:
     return cost
 
 
-SHAPING: dict[str, Shaping] = {"ant": upright, "anymal": steady_walk}
+def hold_on(task: Any, actions: FloatArray) -> FloatArray:
+    """Ball Balance: a lost ball costs as much as a good second and a half."""
+    return np.where(task.failed, -100.0, 0.0)
+
+
+SHAPING: dict[str, Shaping] = {"ball_balance": hold_on, "ant": upright, "anymal": steady_walk}

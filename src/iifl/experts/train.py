@@ -51,9 +51,8 @@ def train_expert(
         settings = replace(settings, steps=steps)
     torch.set_num_threads(threads or torch.get_num_threads())
     out.mkdir(parents=True, exist_ok=True)
-    fleet = TrainingFleet(
-        TASKS.load(name)(settings.robots, seed=seed, threads=threads), settings.reward_scale, SHAPING.get(name)
-    )
+    task = TASKS.load(name)(settings.robots, seed=seed, threads=threads)
+    fleet = TrainingFleet(task, settings.reward_scale, SHAPING.get(name), settings.episode_steps)
     ppo = _ppo(fleet, settings, seed)
     training = _Training(fleet, settings, out)
     training.resume(ppo)
