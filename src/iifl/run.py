@@ -187,8 +187,8 @@ def _calibrate(
 ) -> Origin:
     """û by the protocol of the paper: the offline-only policy at work, with people who only reset.
 
-    The world and the random numbers are the calibration's own. A risk critic learns during it; ThriftyDAgger's scales
-    of risk and uncertainty, and its threshold on their weighted sum, are of the same timesteps.
+    The world is as it was for the demonstrations, and its random numbers are the calibration's own. A risk critic
+    learns during it; ThriftyDAgger's scales and its threshold on the weighted sum are of the same timesteps.
     """
     allocation = config.allocation
     if allocation.order in ("C", "random") or (allocation.threshold is not None and critic is None):
@@ -199,7 +199,8 @@ def _calibrate(
         allocation.calibration_timesteps,
     )
     rng = np.random.default_rng(seed)
-    task = make_task(config.task, robots, seed)
+    kind: type[FleetTask] = TASKS.load(config.task)
+    task = make_task(config.task, robots, seed, **kind.demonstration_options)
     people = make_supervisors(config.task, config.fleet.humans, robots, rng)
     rules = Rules(config.fleet.minimum_intervention, config.fleet.reset_steps, 0, 0)
     if critic is not None:

@@ -25,7 +25,7 @@ from iifl.energy.losses import info_nce
 from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
 from iifl.energy.samplers import log_importance_weights
 from iifl.policies.learner import Learner, Optimisation, Sizes
-from iifl.policies.mixture import FoldedMixture
+from iifl.policies.mixture import TruncatedMixture
 from iifl.policies.networks import EnsembleMLP
 from iifl.records import Decision, FloatArray
 
@@ -61,7 +61,7 @@ class TiltedMixture(nn.Module):
 
     def __init__(self, config: ImplicitConfig, sizes: Sizes, generator: Generator) -> None:
         super().__init__()
-        outputs = FoldedMixture.parameters(config.components, sizes.action)
+        outputs = TruncatedMixture.parameters(config.components, sizes.action)
         layers = [sizes.observation] + [config.width] * config.depth + [outputs]
         shape = EnergyNetwork(config.width, config.depth, spectral_norm=False)
         self.config = config
@@ -71,7 +71,7 @@ class TiltedMixture(nn.Module):
     def at(self, states: Tensor) -> "TiltedEnergy":
         """The energies at states (B, S), or (E, B, S) with a batch for each member."""
         raw = self.proposal_network(states)
-        proposal = FoldedMixture.of(raw, self.config.components, self.config.narrowest)
+        proposal = TruncatedMixture.of(raw, self.config.components, self.config.narrowest)
         return TiltedEnergy(proposal, self.correction_network.at(states), self.config.correction)
 
 
@@ -79,7 +79,7 @@ class TiltedMixture(nn.Module):
 class TiltedEnergy:
     """E energies at B states: actions (E, B, K, A), or (B, K, A) for all members, → (E, B, K)."""
 
-    proposal: FoldedMixture
+    proposal: TruncatedMixture
     free_correction: ConditionalEnergy
     bound: float
 

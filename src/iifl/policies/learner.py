@@ -171,6 +171,7 @@ class Learner(ABC):
         """See `Policy.load_state_dict`."""
         self.model.load_state_dict(_under("model.", state))
         self.normalisation.load_state_dict(_under("normalisation.", state))
+        self.optimiser.state.clear()  # a state from before the first gradient step has no moments
         for i, parameter in enumerate(self.model.parameters()):
             moments = _under(f"optimiser.{i}.", state)
             if moments:

@@ -1,25 +1,29 @@
 """The proposal of the implicit policy: a conditional density on the action box that can be sampled without a chain.
 
-A mixture of M Gaussians per state, folded at the walls of the box [−1, 1]^A: what would fall outside comes back as in a
-mirror. So it is a density on the box (a plain Gaussian would lose half of its mass at each saturated action), it can
-be evaluated exactly, and a draw is a Gaussian draw and two reflections. With μ ∈ [−1, 1] and σ ≤ ½, the three nearest
-mirror images hold all but 2·10⁻⁹ of the mass.
+A mixture of M Gaussians per state, each truncated to the box [−1, 1]^A. So it is a density on the box (a plain Gaussian
+would lose half of its mass at each saturated action), it is exact, a draw is the inverse of the distribution function,
+and the quadratic form of all draws and components is one matrix product:
 
-The width has a floor: scripted people repeat themselves to the last digit, and a density that follows them there has
+    log q(a) = log Σ_m exp(c_m − ½ Σ_d (a_d − μ_md)²/σ_md²),   where c_m has the shares and the truncated masses.
+
+The widths have a floor: scripted people repeat themselves to the last digit, and a density that follows them there has
 no finite optimum.
 """
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Generator, Tensor
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+WIDEST = 0.5
+"""The largest width, in half action ranges: three of them would make a component flat over the box."""
 
 
 @dataclass(frozen=True)
-class FoldedMixture:
+class TruncatedMixture:
     """Mixtures for E members at B states."""
 
     log_shares: Tensor  # (E, B, M), their exponentials sum to one
@@ -32,28 +36,38 @@ class FoldedMixture:
         return components * (1 + 2 * action_size)
 
     @staticmethod
-    def of(raw: Tensor, components: int, narrowest: float, widest: float = 0.5) -> "FoldedMixture":
+    def of(raw: Tensor, components: int, narrowest: float) -> "TruncatedMixture":
         """A mixture from a network's output (E, B, parameters)."""
         per_component = (raw.shape[-1] - components) // 2  # components × A
         shares, means, widths = raw.split_with_sizes([components, per_component, per_component], dim=-1)
         shape = (*raw.shape[:-1], components, per_component // components)
-        return FoldedMixture(
+        return TruncatedMixture(
             torch.log_softmax(shares, -1),
             torch.tanh(means).view(shape),
-            narrowest + (widest - narrowest) * torch.sigmoid(widths).view(shape),
+            narrowest + (WIDEST - narrowest) * torch.sigmoid(widths).view(shape),
         )
 
+    @cached_property
+    def _bounds(self) -> tuple[Tensor, Tensor]:
+        """The distribution function of every untruncated axis at −1 and at 1 (E, B, M, A)."""
+        return (
+            torch.special.ndtr((-1 - self.means) / self.widths),
+            torch.special.ndtr((1 - self.means) / self.widths),
+        )
+
+    @cached_property
+    def _quadratic(self) -> tuple[Tensor, Tensor]:
+        """What multiplies [a², a] in the exponents (E, B, 2A, M), and their constants (E, B, 1, M)."""
+        low, high = self._bounds
+        precision = self.widths.square().reciprocal()
+        factors = torch.cat([-0.5 * precision, precision * self.means], -1).transpose(-1, -2)
+        per_axis = 0.5 * precision * self.means.square() + (self.widths * (high - low)).log() + HALF_LOG_TWO_PI
+        return factors, (self.log_shares - per_axis.sum(-1)).unsqueeze(-2)
+
     def log_density(self, actions: Tensor) -> Tensor:
-        """log q of every member at actions (E, B, K, A) or (B, K, A): (E, B, K)."""
-        scale = self.widths.reciprocal().unsqueeze(-3)  # (E, B, 1, M, A)
-        means, actions = self.means.unsqueeze(-3), actions.unsqueeze(-2)  # (E, B, 1, M, A), (E, B, K, 1, A)
-        direct = -0.5 * ((actions - means) * scale).square()
-        above = -0.5 * ((2 - actions - means) * scale).square()
-        below = -0.5 * ((-2 - actions - means) * scale).square()
-        # Of the two mirror images at most one is near; the direct term is never far below both.
-        folded = torch.logaddexp(direct, torch.maximum(above, below))
-        per_axis = folded - self.widths.log().unsqueeze(-3) - HALF_LOG_TWO_PI
-        return torch.logsumexp(per_axis.sum(-1) + self.log_shares.unsqueeze(-2), -1)
+        """log q of every member at actions (E, B, K, A) or (B, K, A) in the box: (E, B, K)."""
+        factors, constants = self._quadratic
+        return torch.logsumexp(torch.cat([actions.square(), actions], -1) @ factors + constants, -1)
 
     def sample(self, count: int, generator: Generator) -> Tensor:
         """`count` draws of each member at each state: (E, B, count, A)."""
@@ -61,10 +75,8 @@ class FoldedMixture:
         shares = self.log_shares.exp().view(E * B, M)
         chosen = torch.multinomial(shares, count, replacement=True, generator=generator).view(E, B, count, 1)
         chosen = chosen.expand(E, B, count, A)
-        noise = torch.randn(chosen.shape, generator=generator, device=chosen.device)
-        return fold(self.means.gather(2, chosen) + self.widths.gather(2, chosen) * noise)
-
-
-def fold(actions: Tensor) -> Tensor:
-    """Reflect actions at the walls of [−1, 1] until they are inside: a triangle wave of period 4."""
-    return (torch.remainder(actions + 1, 4) - 2).abs().neg() + 1
+        low, high, means, widths = (t.gather(2, chosen) for t in (*self._bounds, self.means, self.widths))
+        uniforms = torch.rand(chosen.shape, generator=generator, device=chosen.device)
+        # Rounding can put a draw of the far tail at infinity, or just outside.
+        draws: Tensor = means + widths * torch.special.ndtri(torch.lerp(low, high, uniforms))
+        return draws.clamp(-1, 1)
