@@ -21,6 +21,9 @@ HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 WIDEST = 0.5
 """The largest width, in half action ranges: three of them would make a component flat over the box."""
 
+SMALLEST = 2.0**-23
+"""Single precision rounds a smaller tail probability to 0 or 1, whose draw would be at infinity."""
+
 
 @dataclass(frozen=True)
 class TruncatedMixture:
@@ -76,7 +79,7 @@ class TruncatedMixture:
         chosen = torch.multinomial(shares, count, replacement=True, generator=generator).view(E, B, count, 1)
         chosen = chosen.expand(E, B, count, A)
         low, high, means, widths = (t.gather(2, chosen) for t in (*self._bounds, self.means, self.widths))
-        uniforms = torch.rand(chosen.shape, generator=generator, device=chosen.device)
-        # Rounding can put a draw of the far tail at infinity, or just outside.
-        draws: Tensor = means + widths * torch.special.ndtri(torch.lerp(low, high, uniforms))
+        uniforms = torch.rand(chosen.shape, generator=generator, dtype=means.dtype, device=means.device)
+        probabilities = torch.lerp(low, high, uniforms).clamp(SMALLEST, 1 - SMALLEST)
+        draws: Tensor = means + widths * torch.special.ndtri(probabilities)
         return draws.clamp(-1, 1)
