@@ -74,8 +74,8 @@ def balance_bot() -> str:
     <texture type="skybox" builtin="gradient" rgb1="0.85 0.9 0.95" rgb2="0.6 0.7 0.8" width="64" height="64"/>
   </asset>
   <worldbody>
-    <light directional="true" pos="0 0 5" dir="0.2 0.2 -1"/>
-    <camera name="follow" pos="0 -2.6 1.6" xyaxes="1 0 0 0 0.4 0.9"/>
+    <light directional="true" pos="0 0 5" dir="0.2 0.2 -1" castshadow="false"/>
+    <camera name="follow" pos="0 -3 2" xyaxes="1 0 0 0 0.42 0.9"/>
     <geom name="ground" type="plane" size="0 0 1" rgba="0.8 0.85 0.8 1"/>
     <body name="tray" pos="0 0 {TRAY_HEIGHT}">
       <freejoint/>
