@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iifl.supervisors.cube_stacking import (
-    GRASP_YAWS,
+from iifl.supervisors.cube_scene import (
+    SHOULDER,
     WRIST_LIMIT,
-    CubeStackingSupervisors,
-    Stage,
+    approach,
     feasible_turn,
     look,
     nearest_face,
-    next_stage,
     out_of_the_way,
 )
+from iifl.supervisors.cube_stacking import GRASP_YAWS, CubeStackingSupervisors, Stage, next_stage
 from iifl.tasks.cube_stacking import CubeStacking
 
 angles = st.floats(-6.0, 6.0)
@@ -66,6 +65,25 @@ def test_fingers_keep_out_of_the_way_of_cube_b(yaw, to_b, quarters):
     assert chosen[0] == pytest.approx(yaw + quarters * np.pi / 2)
 
 
+def test_the_gripper_tilts_as_far_as_a_folded_arm_needs():
+    """With joint 4 at its stop, the sides of 0.316 and 0.384 (each with an offset of 0.0825) end 0.202 apart."""
+    upper, fore = np.hypot(0.316, 0.0825), np.hypot(0.384, 0.0825)
+    angle = np.pi + np.arctan2(0.0825, 0.316) + np.arctan2(0.0825, 0.384) - 3.0718
+    nearest = np.sqrt(upper**2 + fore**2 - 2 * upper * fore * np.cos(angle))
+    x, y, z = np.meshgrid(np.linspace(-0.25, 0.25, 41), np.linspace(-0.25, 0.25, 41), [1.05, 1.12, 1.15, 1.21])
+    hand = np.column_stack([x.ravel(), y.ravel(), z.ravel()])  # grasping, placing, above A, above B
+    pointing = approach(hand)
+    radial = (hand - SHOULDER) * [1, 1, 0]
+    radial /= np.linalg.norm(radial, axis=1, keepdims=True)
+    inwards = -np.einsum("ni,ni->n", pointing, radial)[:, None]  # sine of the tilt
+    back = pointing[:, 2:] * radial + inwards * [0, 0, 1]  # the wrist is 0.088 back from the flange
+    wrist = hand - (0.107 + 0.1034) * pointing + 0.088 * back
+    np.testing.assert_allclose(np.linalg.norm(pointing, axis=1), 1.0)
+    assert (np.linalg.norm(wrist - SHOULDER, axis=1) > nearest).all()
+    assert (inwards[hand[:, 2] == 1.05] == 0).all()  # a cube is always grasped from straight above
+    assert (inwards[:, 0] > 0).mean() < 0.1
+
+
 def fleet(robots: int, seed: int = 0) -> tuple[CubeStacking, np.ndarray]:
     world = CubeStacking(robots, seed=seed, threads=1)
     return world, world.reset()[0]
@@ -96,15 +114,15 @@ def test_each_kind_takes_another_face_of_the_same_cube():
 
 
 def test_every_kind_stacks():
-    """Were a kind to succeed in 95 % of episodes, all 32 but 4 would fail to once in 700 seeds."""
-    world, observations = fleet(32, seed=10)
-    alone(world, observations, np.arange(32) % 4, CubeStackingSupervisors(4, 32))
-    assert world.success.sum() >= 27
+    """People who succeed in 95 % of episodes have fewer than 19 successes in 24 with one seed in 1000."""
+    world, observations = fleet(24, seed=10)
+    alone(world, observations, np.arange(24) % 4, CubeStackingSupervisors(4, 24))
+    assert world.success.sum() >= 19
 
 
 def test_a_second_person_finishes_what_another_began():
     """After 20 to 170 steps, in every stage, another kind of person takes over."""
-    robots, ids = 24, np.arange(24)
+    robots, ids = 16, np.arange(16)
     world, observations = fleet(robots, seed=11)
     people, left = CubeStackingSupervisors(4, robots), 20 + 150 * ids // robots
     stages = set()
@@ -114,7 +132,7 @@ def test_a_second_person_finishes_what_another_began():
         stages |= set(people.state_dict()["stage"][left == now].tolist())
         observations = world.step(people.act(humans, ids, observations, world))[0]
     assert len(stages) >= 4
-    assert world.success.sum() >= robots - 3
+    assert world.success.sum() >= robots - 2
 
 
 def grasped(robots: int, seed: int) -> tuple[CubeStacking, np.ndarray, CubeStackingSupervisors]:
