@@ -15,6 +15,7 @@ from iifl.allocation.priority import (
     UncertaintyConstraint,
 )
 from iifl.config import PolicyConfig, RunConfig
+from iifl.experts.demonstrations import record_demonstrations
 from iifl.loop import Lesson, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
@@ -84,32 +85,13 @@ def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, ...] = 
 
 
 def demonstrate(config: RunConfig, rng: np.random.Generator) -> Lesson:
-    """Full episodes of the people at work by themselves, in the order of episodes (section 5 of the paper).
-
-    Each robot has one human for the whole episode; people take turns where there are more episodes than people.
-    """
+    """Full episodes of the people at work by themselves, one after the other (section 5 of the paper)."""
     episodes, humans = config.learning.demonstrations, max(1, config.fleet.humans)
     kind: type[FleetTask] = TASKS.load(config.task)
     task = make_task(config.task, episodes, demonstration_seed(config.seed), **kind.demonstration_options)
     crowd = make_supervisors(config.task, humans, episodes, rng)
-    human_of = np.arange(episodes) % humans
-    observations, _ = task.reset()
-    crowd.begin(np.arange(episodes))
-    seen, done, robots = [], [], []
-    while (running := np.flatnonzero(task.running)).size:
-        chosen = crowd.act(human_of[running], running, observations[running], task)
-        actions = np.zeros((episodes, chosen.shape[1]), np.float32)
-        actions[running] = chosen
-        seen.append(observations[running])
-        done.append(chosen)
-        robots.append(running)
-        observations, *_ = task.step(actions)
-    by_episode = np.argsort(np.concatenate(robots), kind="stable")
-    return Lesson(
-        np.concatenate(seen)[by_episode],
-        np.concatenate(done)[by_episode],
-        human_of[np.concatenate(robots)[by_episode]],
-    )
+    recorded = record_demonstrations(task, crowd, seconds_per_step=1.0)
+    return Lesson(recorded.observations, recorded.actions, recorded.humans)
 
 
 def demonstration_seed(seed: int) -> int:

@@ -1,0 +1,35 @@
+"""`iifl bench`: speed, always as a ratio of two things measured in turns in one run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+
+from iifl.benchmarks.tasks import Row, benchmark_tasks, save, show
+from iifl.registry import nearest
+
+BENCHMARKS: dict[str, Callable[[], list[Row]]] = {"tasks": benchmark_tasks}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure speed, as ratios within one run. Do nothing else on the machine meanwhile."""
+
+    name: tyro.conf.Positional[str]
+    """Which one: tasks (the worlds against bare physics and gymnasium)."""
+    json: Path | None = None
+    """Write the rows (name, ratio, spread, seconds, settings) into this file as well."""
+
+
+def command(options: Sequence[str], console: Console) -> None:
+    """Measure and show."""
+    given = tyro.cli(Bench, prog="iifl bench", args=options)
+    if given.name not in BENCHMARKS:
+        raise ValueError(f"unknown benchmark '{given.name}': {nearest(given.name, BENCHMARKS)}")
+    with console.status(f"measuring {given.name}"):
+        rows = BENCHMARKS[given.name]()
+    show(rows, console)
+    if given.json is not None:
+        save(rows, given.json)
