@@ -11,7 +11,8 @@ does the following.
   2 · 60 /s, is fivefold. Coriolis torques are compensated; the joints' damping (1 N m s) is not.
 - Only hand, finger pads, cubes, table, stand and floor collide: the links of the arm stay clear of them in this work.
 - Cubes have the benchmark's density of 1000 kg/m³. Cube B takes the first of 32 uniform draws that is far enough from
-  cube A; all of them are too close less than once in 10¹⁴ resets, and then the farthest one is taken.
+  cube A; all of them are too close less than once in 10¹⁴ resets, and then the farthest one is taken. In two resets
+  of a thousand, a low hand starts with a fingertip (up to 1 cm) in cube B; the contact pushes them apart.
 - The quaternion of the end effector follows the joints without jumps of sign; that of a cube starts with w > 0.
 - "Lifted" means that the centre of cube A is more than its edge + 0.04 above the table. The stack reward is 16.
 """
