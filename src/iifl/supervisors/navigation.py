@@ -44,7 +44,8 @@ class NavigationSupervisors:
             ((x < task.room_length) & (abs(y) > 0), task.merge_x, 0.0 * side),  # back to the middle
         ]
         conditions = [case[0] for case in cases]
-        heading_x = np.select(conditions, [np.full_like(x, case[1]) for case in cases], pose[:, 0] + 1.0)
+        onward = np.minimum(pose[:, 0] + 1.0, task.goal_x)  # and not into the wall behind the goal
+        heading_x = np.select(conditions, [np.full_like(x, case[1]) for case in cases], onward)
         heading_y = np.select(conditions, [case[2] for case in cases], 0.0)
         return np.stack([heading_x, heading_y], axis=1)
 
