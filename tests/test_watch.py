@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from iifl.records import NOBODY, Timestep
 from iifl.tasks.reacher import Reacher
-from iifl.watch import BLUE, BORDER, GREEN, GREY, RED, Camera, save_film, watch_expert
+from iifl.watch import BLUE, BORDER, GREEN, GREY, ORANGE, RED, Camera, save_film, watch_expert, watch_fleet
 
 
 @pytest.fixture
@@ -23,12 +24,12 @@ def camera():
 
 
 def test_borders_say_who_is_in_charge(camera):
-    camera.task.failed[1], camera.task.success[2] = True, True
+    camera.task.failed[[1, 3]], camera.task.success[2] = True, True
     picture = camera.shoot(helped=np.array([True, True, False, False]))
     height, width = 48 + 2 * BORDER, 64 + 2 * BORDER
     assert picture.shape == (2 * height, 3 * width, 3)
     corners = [tuple(picture[row * height, column * width]) for row in range(2) for column in range(3)]
-    assert corners == [BLUE, RED, GREEN, GREY, (255, 255, 255), (255, 255, 255)]
+    assert corners == [BLUE, ORANGE, GREEN, RED, (255, 255, 255), (255, 255, 255)]
 
 
 def test_a_robot_that_moved_looks_different(camera):
@@ -57,5 +58,21 @@ def test_another_kind_of_file_is_refused(tmp_path):
 
 
 def test_a_world_without_bodies_cannot_be_filmed():
-    with pytest.raises(ValueError, match="'navigation' is not a MuJoCo world"):
-        watch_expert("navigation", Path("film.webp"))
+    with pytest.raises(ValueError, match="Navigation is not a MuJoCo world"):
+        watch_expert("navigation", Path("film.webp"), robots=1, steps=1, every=1)
+
+
+def test_a_fleet_at_work_is_filmed_with_the_people_who_help(camera, tmp_path):
+    class Work:
+        task = Reacher(2)
+
+        def advance(self):
+            self.task.step(np.zeros((2, 2), np.float32))
+            none = np.zeros(2)
+            return Timestep(np.array([0, NOBODY]), none, none, none, none, none, none, none), None
+
+    Work.task.reset()
+    watch_fleet(Work(), tmp_path / "film.png", robots=6, steps=5, every=2)
+    sheet = np.asarray(Image.open(tmp_path / "film.png"))
+    first, second = sheet[0, 0], sheet[0, 320 + 2 * BORDER]
+    assert (tuple(first), tuple(second)) == (BLUE, GREY)

@@ -14,6 +14,7 @@ COMMANDS = {
     "reproduce": "Reproduce a table or a figure of the paper, with its report.",
     "report": "Build one HTML page from any set of result folders.",
     "train-expert": "Train the expert supervisor of a world.",
+    "watch": "Film several robots and the people who help them.",
     "bench": "Measure speed, as ratios within one run.",
 }
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130

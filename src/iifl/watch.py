@@ -1,23 +1,26 @@
 """Films of a fleet, without a screen: several robots side by side, with a border that says who is in charge.
 
-A blue border: a human acts for this robot. Red: the robot has failed and waits for, or is in, a hard reset. Green: its
-episode ended well. MuJoCo draws through EGL (or OSMesa); set `MUJOCO_GL` where the default finds no driver.
+A blue border: a human is with this robot. Red: the robot has failed and waits for a hard reset; orange: a human is at
+it. Green: its episode ended well. Without a screen MuJoCo draws through EGL; set `MUJOCO_GL=osmesa` where there is no
+driver for it.
 """
 
 from collections.abc import Iterable, Sequence
 from math import ceil
 from pathlib import Path
+from typing import Any, Protocol
 
 import mujoco
 import numpy as np
 from PIL import Image
 
 from iifl.experts.expert import Expert
-from iifl.records import BoolArray, IntArray
+from iifl.records import NOBODY, BoolArray, Timestep
 from iifl.registry import TASKS
+from iifl.tasks.fleet import FleetTask
 from iifl.tasks.mujoco_fleet import MujocoFleet
 
-BLUE, RED, GREEN, GREY = (0, 90, 200), (210, 30, 30), (30, 150, 60), (120, 120, 120)
+BLUE, RED, ORANGE, GREEN, GREY = (0, 90, 200), (210, 30, 30), (240, 150, 0), (30, 150, 60), (120, 120, 120)
 BORDER = 6  # pixels
 Picture = np.ndarray  # (height, width, 3) of bytes
 
@@ -44,7 +47,7 @@ class Camera:
         mujoco.mj_forward(self.task.model, self._data)
         self._renderer.update_scene(self._data, camera="follow")
         if self.task.failed[robot]:
-            colour = RED
+            colour = ORANGE if helped else RED
         elif self.task.success[robot]:
             colour = GREEN
         else:
@@ -75,20 +78,42 @@ def save_film(pictures: Iterable[Picture], path: Path, seconds_per_picture: floa
         raise ValueError(f"{path.name}: a film is a .gif, a .webp, or a .png with a sheet of pictures")
 
 
-def watch_expert(
-    world: str, path: Path, robots: int = 6, steps: IntArray | Sequence[int] = range(0, 300, 3), seed: int = 0
-) -> None:
-    """Film the expert of a MuJoCo world at the given steps of its first episode."""
-    task = TASKS.load(world)(robots, seed=seed)
+class FleetAtWork(Protocol):
+    """What a film needs of the loop."""
+
+    task: FleetTask
+
+    def advance(self) -> tuple[Timestep, Any]:
+        """One timestep of the whole fleet."""
+        ...
+
+
+def watch_fleet(fleet: FleetAtWork, path: Path, robots: int, steps: int, every: int) -> None:
+    """Film the first robots of a fleet and the people who help them, every so many of its next timesteps."""
+    task = _filmable(fleet.task)
+    camera, pictures = Camera(task, range(min(robots, task.num_envs))), []
+    for step in range(steps):
+        helped = fleet.advance()[0].human_of != NOBODY
+        if step % every == 0:
+            pictures.append(camera.shoot(helped))
+    camera.close()
+    save_film(pictures, path, every * task.timestep)
+
+
+def _filmable(task: FleetTask) -> MujocoFleet:
     if not isinstance(task, MujocoFleet):
-        raise ValueError(f"'{world}' is not a MuJoCo world; it has nothing for a camera to see")
+        raise ValueError(f"{type(task).__name__} is not a MuJoCo world; there is nothing for a camera to see")
+    return task
+
+
+def watch_expert(world: str, path: Path, robots: int, steps: int, every: int) -> None:
+    """Film the expert of a MuJoCo world at work by itself, every so many of the first timesteps."""
+    task = _filmable(TASKS.load(world)(robots))
     expert, camera, pictures = Expert.of(world), Camera(task, range(robots)), []
-    wanted = sorted({int(step) for step in steps})
     observations, _ = task.reset()
-    for step in range(wanted[-1] + 1):
-        if step in wanted:
+    for step in range(steps):
+        if step % every == 0:
             pictures.append(camera.shoot())
         observations, *_ = task.step(expert.act(observations))
     camera.close()
-    apart = wanted[1] - wanted[0] if len(wanted) > 1 else 1
-    save_film(pictures, path, apart * task.timestep)
+    save_film(pictures, path, every * task.timestep)

@@ -33,7 +33,9 @@ class TrainingSettings:
 
 
 SETTINGS: dict[str, TrainingSettings] = {
-    "ball_balance": TrainingSettings(steps=8_000_000, entropy=0.005, reward_scale=0.1, episode_steps=200),
+    "ball_balance": TrainingSettings(
+        steps=12_000_000, entropy=0.001, reward_scale=0.1, initial_log_std=-0.5, episode_steps=150
+    ),
     "ant": TrainingSettings(steps=25_000_000),
     "anymal": TrainingSettings(
         steps=30_000_000,

@@ -38,8 +38,8 @@ def upright(task: Any, actions: FloatArray) -> FloatArray:
 
 
 def hold_on(task: Any, actions: FloatArray) -> FloatArray:
-    """Ball Balance: a lost ball costs as much as a good second and a half."""
-    return np.where(task.failed, -100.0, 0.0)
+    """Ball Balance: a lost ball costs as much as a good fifth of a second."""
+    return np.where(task.failed, -20.0, 0.0)
 
 
 SHAPING: dict[str, Shaping] = {"ball_balance": hold_on, "ant": upright, "anymal": steady_walk}
