@@ -84,5 +84,6 @@ EXPERIMENTS = Registry(
     {
         "navigation": "iifl.experiments.navigation:reproduce",
         "jeffreys": "iifl.experiments.jeffreys:reproduce",
+        "benchmark": "iifl.experiments.benchmark:reproduce",
     },
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
@@ -18,14 +19,16 @@ WALL, WIND, START, GOAL = "#d4d8de", "#4a90d9", "#1f5fbf", "#2f7d4f"
 def ways(of_algorithms: Mapping[str, Sequence[np.ndarray]], path: Path) -> None:
     """One map for each algorithm, with the ways of its trials: arrays of poses (T, 2)."""
     with style():
-        figure = Figure(figsize=(7.2, 1.75 * len(of_algorithms)), layout="constrained")
-        grid = figure.subplots(len(of_algorithms), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, (algorithm, trials) in zip(grid, of_algorithms.items(), strict=True):
+        columns = min(2, len(of_algorithms))
+        rows = -(-len(of_algorithms) // columns)
+        figure = Figure(figsize=(4.6 * columns, 2.0 * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, (algorithm, trials) in zip(grid, of_algorithms.items(), strict=False):
             _draw_maze(axes)
             lines = [way for way in trials if len(way) > 1]
-            axes.add_collection(LineCollection(lines, colors=colour(algorithm), linewidths=1.1, alpha=0.55))
+            axes.add_collection(LineCollection(lines, colors=colour(algorithm), linewidths=1.0, alpha=0.55))
             ends = np.array([way[-1] for way in trials])
-            axes.plot(*ends.T, "o", color=colour(algorithm), markersize=3.5, alpha=0.8, zorder=4)
+            axes.plot(*ends.T, "o", color=colour(algorithm), markersize=3, alpha=0.8, zorder=4)
             axes.set_title(algorithm.upper(), loc="left")
         save_figure(figure, path)
 
@@ -58,19 +61,17 @@ def energy_maps(of_places: Mapping[str, np.ndarray], path: Path) -> None:
 
 def _draw_maze(axes: Axes) -> None:
     """Walls, wind, start and goal."""
-    plan = Navigation._floor_plan()
-    length, half = len(plan), Navigation.half_height
-    extent = (-0.5, length - 0.5, -half - 0.5, half + 0.5)
-    walls = np.where(plan.T, np.nan, 1.0)
-    axes.imshow(
-        walls, extent=extent, origin="lower", cmap="Greys", vmin=0, vmax=5, aspect="equal", interpolation="none"
-    )
+    plan = np.pad(Navigation.floor_plan(), 1)  # the maze is all in walls
+    half = Navigation.half_height + 1
+    extent = (-1.5, len(plan) - 1.5, -half - 0.5, half + 0.5)
+    colours = ListedColormap([WALL, "white"])
+    axes.imshow(plan.T, extent=extent, origin="lower", cmap=colours, vmin=0, vmax=1, interpolation="none")
     first, last = Navigation.wind_x
     top = Navigation.corridor_half_height
     x, y = np.meshgrid(np.arange(first, last + 1, 2), np.arange(-top, top, 2))
-    axes.quiver(x, y, 0 * x, np.ones_like(y), color=WIND, alpha=0.55, scale=38, width=0.0028, zorder=2)
-    axes.plot(0, 0, "X", color=START, markersize=8, zorder=5)
-    axes.plot(Navigation.goal_x, 0, "X", color=GOAL, markersize=8, zorder=5)
+    axes.quiver(x, y, 0 * x, np.ones_like(y), color=WIND, alpha=0.6, scale=38, width=0.004, headwidth=5, zorder=2)
+    axes.plot(0, 0, "X", color=START, markersize=7, zorder=5)
+    axes.plot(Navigation.goal_x, 0, "X", color=GOAL, markersize=7, zorder=5)
     axes.set(xlim=extent[:2], ylim=extent[2:], xticks=[], yticks=[])
     axes.grid(visible=False)
     for spine in axes.spines.values():

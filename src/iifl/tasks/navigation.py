@@ -65,11 +65,11 @@ class Navigation(FleetTask):
         corner = np.array([0, -self.half_height], np.float32), np.array([self.goal_x, self.half_height], np.float32)
         super().__init__(num_envs, spaces.Box(*corner), spaces.Box(-1.0, 1.0, (2,), np.float32), seed)
         self.wind = wind
-        self.free = self._floor_plan()
+        self.free = self.floor_plan()
         self.pose: FloatArray = np.zeros((num_envs, 2))
 
     @classmethod
-    def _floor_plan(cls) -> BoolArray:
+    def floor_plan(cls) -> BoolArray:
         """Which cells are free, indexed by [x, y + half_height]."""
         x = np.arange(cls.length)[:, None]
         y = np.arange(-cls.half_height, cls.half_height + 1)[None, :]
