@@ -24,6 +24,7 @@ from iifl.experts.checkpoint import checkpoint_meta, load_checkpoint, save_check
 from iifl.experts.curve import Curve
 from iifl.experts.evaluate import evaluate_expert
 from iifl.experts.expert import Expert
+from iifl.experts.practice import PRACTICE
 from iifl.experts.settings import SETTINGS, TrainingSettings
 from iifl.experts.shaping import SHAPING
 from iifl.registry import TASKS, nearest
@@ -51,7 +52,7 @@ def train_expert(
         settings = replace(settings, steps=steps)
     torch.set_num_threads(threads or torch.get_num_threads())
     out.mkdir(parents=True, exist_ok=True)
-    task = TASKS.load(name)(settings.robots, seed=seed, threads=threads)
+    task = PRACTICE.get(name, TASKS.load(name))(settings.robots, seed=seed, threads=threads)
     fleet = TrainingFleet(task, settings.reward_scale, SHAPING.get(name), settings.episode_steps)
     ppo = _ppo(fleet, settings, seed)
     training = _Training(fleet, settings, out)
