@@ -59,10 +59,10 @@ def test_well_gradient_is_autograds() -> None:
     torch.testing.assert_close((energies, gradients), by_autograd)
 
 
-def test_reproduce_writes_figures_whose_samples_lie_on_the_curve(tmp_path, monkeypatch) -> None:
+def test_written_samples_lie_on_the_curve(tmp_path, monkeypatch) -> None:
     """Fewer states than the figure; the pooled estimate's own error there is below 2 % of the peak."""
     monkeypatch.setattr(jeffreys, "SAMPLED_STATES", torch.tensor([-5.0, -2.0, 0.0, 2.0], dtype=torch.float64))
-    files = jeffreys.reproduce(tmp_path, seed=3)
+    files = jeffreys.write_figures(tmp_path, seed=3)
     assert sorted(path.suffix for path in files) == [".json", ".json", ".png", ".png", ".svg", ".svg"]
     assert all(path.stat().st_size > 0 for path in files)
     rows = read_summary(tmp_path / "summary.json")

@@ -66,7 +66,7 @@ def _draw_wells(axes: Axes, wells: Sequence[WellMap], actions: FloatArray, state
             color=colour,
         )
     axes.set(title="Energies $E_i(s, a)$", xlabel="state $s$", ylabel="action $a$")
-    axes.set(xlim=(states[0], states[-1]), ylim=(-4, 4), xticks=range(-4, 5, 2), yticks=range(-4, 5, 2))
+    axes.set(xlim=(states[0], states[-1]), ylim=(-4.3, 4.3), xticks=range(-4, 5, 2), yticks=range(-4, 5, 2))
     axes.grid(False)
 
 
