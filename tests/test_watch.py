@@ -1,5 +1,8 @@
 """Pictures of a fleet: who is in charge is seen from the border."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +43,13 @@ def test_a_robot_that_moved_looks_different(camera):
         before[BORDER : 48 + BORDER, BORDER : 64 + BORDER] != after[BORDER : 48 + BORDER, BORDER : 64 + BORDER]
     ).any()
     np.testing.assert_array_equal(before[0], after[0])  # the border
+
+
+def test_without_a_screen_mujoco_is_told_to_draw_without_one():
+    bare = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "MUJOCO_GL")}
+    told = "import os, iifl; print(os.environ.get('MUJOCO_GL'))"
+    found = subprocess.run([sys.executable, "-c", told], env=bare, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == ("egl" if sys.platform == "linux" else "None")
 
 
 def test_films_have_all_their_pictures(tmp_path):

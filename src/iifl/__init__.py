@@ -4,9 +4,15 @@ The energy part is of use by itself: `iifl.jeffreys_divergence([E1, E2], low, hi
 densities exp(−E) on a box, and needs no partition function. Names are loaded when they are used.
 """
 
+import os
+import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+# MuJoCo chooses how to draw when it is first imported, and without a screen its default choice crashes.
+if sys.platform == "linux" and "DISPLAY" not in os.environ:
+    os.environ.setdefault("MUJOCO_GL", "egl")
 
 if TYPE_CHECKING:
     from iifl.config import RunConfig

@@ -24,7 +24,7 @@ class Watch:
     world: tyro.conf.Positional[str]
     """The world, by name."""
     policy: str = "expert"
-    """Who acts: the word expert, or the folder of a run, whose fleet then works on for as long as the film lasts."""
+    """Who acts: the word expert, or the folder of a finished run, whose fleet then works on while it is filmed."""
     out: Path | None = None
     """A .webp or .gif animation, or a .png with a sheet of pictures; none: runs/WORLD.webp."""
     robots: int = 6
@@ -44,7 +44,9 @@ def command(options: Sequence[str], console: Console) -> None:
         watch_expert(given.world, out, given.robots, given.steps, given.every)
     else:
         with stages(console) as progress:
-            fleet = execute(_configuration(Path(given.policy), given.world), Path(given.policy), progress).fleet
+            # a film is no result: the run may be of an older program
+            config = _configuration(Path(given.policy), given.world)
+            fleet = execute(config, Path(given.policy), progress, force=True).fleet
         watch_fleet(fleet, out, given.robots, given.steps, given.every)
     console.print(f"The film is in {out}")
 
@@ -53,6 +55,8 @@ def _configuration(run: Path, world: str) -> RunConfig:
     if not RunFolder.holds_run(run):
         raise ValueError(f"'{run}' is neither the word expert nor the folder of a run")
     with RunFolder.resume(run) as folder:
+        if not folder.is_finished:
+            raise ValueError(f"the run in '{run}' has not finished; let it finish before you film it")
         config: RunConfig = from_dict(RunConfig, folder.manifest.config)
     if config.task != world:
         raise ValueError(f"the run in '{run}' is of the world '{config.task}', not '{world}'")
