@@ -103,7 +103,7 @@ class Fleet:
                 observations[moved],
                 actions[moved],
                 following[moved],
-                self.policy.act(following[moved]),
+                self.policy.act(following)[moved],  # there may be no robot that moved
                 failed=info["failed"][moved],
                 ended=ended[moved],
             )

@@ -70,21 +70,34 @@ def _update_every(algorithm: Algorithm, interval: int) -> int:
 def _navigation(config: RunConfig, name: Preset) -> RunConfig:
     """The maze: 100 demonstrations, 500 timesteps of interactive training, then 100 trials of the robot alone.
 
-    A two-dimensional state needs no large network, so all policies but the paper's are small. BC and IBC have no
-    interactive phase: no robot of the maze ever fails, so there would be nothing for people to do in it.
+    A two-dimensional state needs no large network, so all policies but the paper's are small, and all have the same
+    offline budget. BC and IBC have no interactive phase: no robot of the maze ever fails, so there would be nothing for
+    people to do in it.
     """
     interactive = config.algorithm in _INTERACTIVE
-    policy = config.policy
+    policy, pretraining_steps = config.policy, None
     if name == "fast":
-        light = Optimisation(batch=128, learning_rate=1e-3)
+        light, pretraining_steps = Optimisation(batch=256, learning_rate=2e-3, decay=0.95), 2000
         if isinstance(policy, ExplicitConfig):
             policy = replace(policy, width=128, optimisation=light)
         elif isinstance(policy, ImplicitConfig):
-            policy = replace(policy, width=64, components=4, counter_examples=8, draws=32, optimisation=light)
+            policy = replace(
+                policy,
+                width=128,
+                correction_width=32,
+                components=4,
+                counter_examples=4,
+                draws=32,
+                optimisation=light,
+            )
     return replace(
         config,
         trials=100,
         fleet=FleetConfig(timesteps=500 if interactive else 0),
-        learning=LearningConfig(demonstrations=100, update_every=_update_every(config.algorithm, 100)),
+        learning=LearningConfig(
+            demonstrations=100,
+            pretraining_steps=pretraining_steps,
+            update_every=_update_every(config.algorithm, 100),
+        ),
         policy=policy,
     )

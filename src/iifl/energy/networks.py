@@ -49,7 +49,11 @@ class EnergyEnsemble(nn.Module):
             torch.randn(members, i, o, generator=generator) * (2 / i) ** 0.5
             for i, o in zip(inputs, outputs, strict=True)
         )
-        self.biases = nn.ParameterList(torch.zeros(members, 1, o) for o in outputs)
+        # Random biases spread the kinks of the first layer over the inputs; zeros would put all of them at the origin.
+        self.biases = nn.ParameterList(
+            (2 * torch.rand(members, 1, o, generator=generator) - 1) / i**0.5
+            for i, o in zip(inputs, outputs, strict=True)
+        )
         norms = [SpectralNorm(w, generator) for w in self.weights[:-1]] if network.spectral_norm else []
         self.norms = nn.ModuleList(norms)
 

@@ -25,21 +25,24 @@ def pooled(energies: Tensor, log_weights: Tensor | None = None, temperature: flo
     `energies` (n, n, ..., K) holds at [i, j] the energy E_i at samples of π_j; `log_weights` (n, ..., K) are the
     samples' own, normalised, if they do not all count alike.
     """
+    models, count = len(energies), energies.shape[-1]
     everywhere = energies.double().movedim(1, -2).flatten(-2)  # (n, ..., n·K), samples of model 0 first
     everywhere = everywhere - everywhere[..., :1]  # each model's own constant does not matter
     log_density = -everywhere / temperature
     if log_weights is None:
-        log_measure = torch.full_like(everywhere[0], -math.log(energies.shape[-1]))
+        log_measure = torch.full_like(everywhere[0], -math.log(count))
     else:
         log_measure = log_weights.double().movedim(0, -2).flatten(-2)  # (..., n·K)
-    log_z = torch.zeros_like(everywhere[..., :1])  # (n, ..., 1)
+    # log Z = E_π[−E/T] plus the entropy of π, and the entropies of the models hardly differ: a start near the end, that
+    # depends neither on constants nor on the order of the models.
+    own = (log_measure.exp() * log_density).unflatten(-1, (models, count)).sum(-1)  # (n, ..., n)
+    log_z = torch.diagonal(own, dim1=0, dim2=-1).movedim(-1, 0).unsqueeze(-1)  # (n, ..., 1)
     for _ in range(MOST_ITERATIONS):
         log_mixture = torch.logsumexp(log_density - log_z, 0)  # (..., n·K)
         log_total = torch.logsumexp(log_measure + log_density - log_mixture, -1, keepdim=True)
-        log_total = log_total - log_total[:1]  # only ratios of partition functions are known
-        moved = float((log_total - log_z).abs().max())
-        log_z = log_total
-        if moved < TOLERANCE:
+        moved = (log_total - log_z) - (log_total - log_z).mean(0)  # only ratios of partition functions are known
+        log_z = log_z + moved
+        if float(moved.abs().max()) < TOLERANCE:
             break
     log_mixture = torch.logsumexp(log_density - log_z, 0)
     return everywhere, torch.log_softmax(log_measure + log_density - log_mixture, -1)

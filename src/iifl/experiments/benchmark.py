@@ -65,9 +65,8 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
     jobs = []
     for task in TASKS:
         for seed in range(SIZES[scale].seeds):
-            for algorithm in _WORK:  # the longest first
+            for algorithm, (work, stages) in _WORK.items():  # the longest first
                 arguments = (configuration(task, algorithm, seed, scale), out / "runs", scale, fresh)
-                work, stages = _WORK[algorithm]
                 jobs.append(Job(f"{task} {algorithm.upper()} seed {seed}", _run, arguments, work, stages))
     rows = [Row(**row) for summary in run_jobs(jobs, console, "Benchmark") for row in summary]
     rows.sort(key=lambda row: (TASKS.index(row.task), _place(row.algorithm), row.seed))

@@ -70,7 +70,7 @@ def _draw_maze(axes: Axes) -> None:
     top = Navigation.corridor_half_height
     x, y = np.meshgrid(np.arange(first, last + 1, 2), np.arange(-top, top, 2))
     axes.quiver(x, y, 0 * x, np.ones_like(y), color=WIND, alpha=0.6, scale=38, width=0.004, headwidth=5, zorder=2)
-    axes.plot(0, 0, "X", color=START, markersize=7, zorder=5)
+    axes.plot(Navigation.fork_x, 0, "X", color=START, markersize=7, zorder=5)
     axes.plot(Navigation.goal_x, 0, "X", color=GOAL, markersize=7, zorder=5)
     axes.set(xlim=extent[:2], ylim=extent[2:], xticks=[], yticks=[])
     axes.grid(visible=False)

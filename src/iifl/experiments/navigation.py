@@ -132,7 +132,9 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
             Claim("IIFL can (at least 95 %).", "success_rate", "iifl", "at least", bound=0.95),
         ),
         settings={
-            "Offline": f"{learning.demonstrations} demonstrations without wind; N/2 gradient steps on N transitions",
+            "Offline": (
+                f"{learning.demonstrations} demonstrations without wind; {learning.pretraining_steps} gradient steps"
+            ),
             "Interactive phase (IFL, IIFL)": (
                 f"N = {fleet.robots} robots, M = {fleet.humans} humans, T = {fleet.timesteps} timesteps, "
                 f"t_T = {fleet.minimum_intervention}, t_R = {fleet.reset_steps}"
@@ -142,7 +144,7 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
                 f"{learning.steps_per_timestep} gradient steps per timestep for both"
             ),
             "Threshold û": (
-                f"{allocation.quantile:.0%} quantile of the offline-only policy's uncertainty, "
+                f"{allocation.quantile:.0%} quantile of the offline-only policy's uncertainty without wind, "
                 f"{allocation.calibration_robots} robots × {allocation.calibration_timesteps} timesteps"
             ),
             "Trials": f"{iifl.trials} episodes of the robot alone, with wind, for each of {SEEDS[scale]} seeds",
@@ -150,9 +152,10 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
         differences=(
             Difference(
                 "A maze whose measures are not given.",
-                "Room 20 × 21 cells, corridor 42 × 7, wind over 12 columns that begin 20 columns after the merge.",
-                "The wind is this far away because, nearer to the merge, IBC carries “back to the middle” over to the "
-                "windy part on some seeds and passes it: then there is no distribution shift to study.",
+                "Room 20 × 21 cells, corridor 42 × 7, wind over 18 columns that begin 20 columns after the merge; "
+                "people keep to the middle three cells of the corridor, each episode in a lane of its own.",
+                "With a nearer wind or one lane for all, IBC carried “back to the middle”, which it learns at the "
+                "merge, over to the wind on some seeds and passed it: then there is no distribution shift to study.",
             ),
             Difference(
                 "Implicit policy: Langevin chains.",

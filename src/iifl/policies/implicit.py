@@ -38,10 +38,12 @@ class ImplicitConfig:
     """An energy-based ensemble with a learned proposal."""
     members: int = 2
     """n, models in the ensemble."""
-    width: int = 128
-    """Units in a hidden layer."""
+    width: int = 256
+    """Units in a hidden layer of the proposal, which is computed once per state."""
+    correction_width: int = 64
+    """Units in a hidden layer of the correction, which is computed once per draw."""
     depth: int = 2
-    """Hidden layers."""
+    """Hidden layers of both."""
     components: int = 8
     """Gaussians in the proposal's mixture."""
     narrowest: float = 0.05
@@ -63,7 +65,7 @@ class TiltedMixture(nn.Module):
         super().__init__()
         outputs = TruncatedMixture.parameters(config.components, sizes.action)
         layers = [sizes.observation] + [config.width] * config.depth + [outputs]
-        shape = EnergyNetwork(config.width, config.depth, spectral_norm=False)
+        shape = EnergyNetwork(config.correction_width, config.depth, spectral_norm=False)
         self.config = config
         self.proposal_network = EnsembleMLP(config.members, layers, generator)
         self.correction_network = EnergyEnsemble(config.members, sizes.observation, sizes.action, shape, generator)

@@ -16,7 +16,10 @@ class EnsembleMLP(nn.Module):
         self.weights = nn.ParameterList(
             torch.randn(members, i, o, generator=generator) * (2 / i) ** 0.5 for i, o in pairs
         )
-        self.biases = nn.ParameterList(torch.zeros(members, 1, o) for _, o in pairs)
+        # Random biases spread the kinks of the first layer over the states; zeros would put all of them at the mean.
+        self.biases = nn.ParameterList(
+            (2 * torch.rand(members, 1, o, generator=generator) - 1) / i**0.5 for i, o in pairs
+        )
         self.members = members
 
     def forward(self, inputs: Tensor) -> Tensor:

@@ -2,7 +2,9 @@
 
 They see the pose and steer by feedback towards the next corner of the path; they know nothing of the wind. At the fork
 each episode of each robot goes up or down with probability ½. A robot that is found off the fork's middle line is
-taken on along the way it is already on.
+taken on along the way it is already on. In the corridor people keep to the middle three of its seven cells, not to one
+line: each episode has a lane of its own, y = −1, 0 or 1. (With one line for all, the only demonstrations off it are
+those of the merge, "back to the middle", and on some seeds IBC carried them over to the wind and was safe from it.)
 """
 
 from typing import Any
@@ -19,10 +21,12 @@ class NavigationSupervisors:
         self.humans = humans
         self._rng = rng
         self._side = np.ones(robots)
+        self._lane = np.zeros(robots)
 
     def begin(self, robots: IntArray) -> None:
-        """Toss a coin for the way that these robots will be taken round the obstacle."""
+        """Draw the way that these robots will be taken round the obstacle, and their lane in the corridor."""
         self._side[robots] = self._rng.choice([-1.0, 1.0], len(robots))
+        self._lane[robots] = self._rng.integers(-1, 2, len(robots))
 
     def act(self, humans: IntArray, robots: IntArray, observations: FloatArray, task: Any) -> FloatArray:
         """Towards the next corner of the path, at full speed (k, 2)."""
@@ -34,25 +38,26 @@ class NavigationSupervisors:
     def _corner(self, pose: FloatArray, robots: IntArray, task: Any) -> FloatArray:
         """Where each robot should head for: the next corner of the path, or far along the corridor."""
         x, y = np.floor(pose + 0.5).T
-        side = np.where(y == 0, self._side[robots], np.sign(y))
+        side, lane = np.where(y == 0, self._side[robots], np.sign(y)), self._lane[robots]
         on_branch = abs(y) > task.obstacle_half_height
         left = x <= task.fork_x
         cases = [
             (left & (y == 0) & (x < task.fork_x), task.fork_x, 0.0 * side),  # to the fork
             (left & (abs(y) < task.branch_y), task.fork_x, side * task.branch_y),  # up or down along the face
             ((x < task.merge_x) & on_branch, task.merge_x, side * task.branch_y),  # along the branch
-            ((x < task.room_length) & (abs(y) > 0), task.merge_x, 0.0 * side),  # back to the middle
+            ((x < task.room_length) & (y != lane), task.merge_x, lane),  # to the height of the lane
         ]
         conditions = [case[0] for case in cases]
         onward = np.minimum(pose[:, 0] + 1.0, task.goal_x)  # and not into the wall behind the goal
         heading_x = np.select(conditions, [np.full_like(x, case[1]) for case in cases], onward)
-        heading_y = np.select(conditions, [case[2] for case in cases], 0.0)
+        heading_y = np.select(conditions, [case[2] for case in cases], lane)
         return np.stack([heading_x, heading_y], axis=1)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """The side in mind for each robot (the random state is the run's)."""
-        return {"side": self._side.copy()}
+        """The side and the lane in mind for each robot (the random state is the run's)."""
+        return {"side": self._side.copy(), "lane": self._lane.copy()}
 
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state that `state_dict` gave."""
         self._side[:] = state["side"]
+        self._lane[:] = state["lane"]

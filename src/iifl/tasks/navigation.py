@@ -2,11 +2,11 @@
 
     y
     +10 ####################
-     +9 #  ┌────────────┐  #
-        #  │ ########## │  ###########################################
-      0 #S─┤ #obstacle# ├──────────────────────^^^^^^^^^^^^───────────G#     S start, G goal, ^ wind at execution time
-        #  │ ########## │  ###########################################
-     -9 #  └────────────┘  #
+     +9 # ┌─────────────┐  #
+        # │ ########### │  ##########################################
+      0 # S # obstacle# ├─────────────────────^^^^^^^^^^^^^^^^^^────G#     S start, G goal, ^ wind at execution time
+        # │ ########### │  ##########################################
+     -9 # └─────────────┘  #
     -10 ####################
 
 The paper gives the ideas and no numbers. These are ours, each with its reason:
@@ -15,14 +15,11 @@ The paper gives the ideas and no numbers. These are ours, each with its reason:
   states are discrete and motion is continuous, as in the paper.
 - The room spans y = −10 … 10 and the obstacle y = −7 … 7, so both ways round are equally long and 3 cells wide, and the
   middle of the free path is a whole cell (y = ±9).
-- Start and obstacle are 2 free cells apart. A supervisor turns at right angles in front of the obstacle, straight up
-  or straight down, so that the mean of the two ways is to stand still.
-- The corridor is 7 cells high (y = −3 … 3) and 42 long, with wind at x = 38 … 49. The wind lasts long enough
-  (12 moves × 0.75 = 9 cells) that a robot which does not steer against it surely meets the upper wall.
-- Where the branches meet, demonstrations come back to the middle: above it they show "down", below it "up". A policy may
-  carry that over to the windy part, and then it needs no help there. The shift of the distribution that the paper
-  speaks of is there only where it cannot, so the wind begins 20 cells after the branches have met. With 12 cells
-  between them (and a room of ± 7 or ± 10), seed 0 of IBC was stopped by the wind and seed 1 was not.
+- The path forks at the start: supervisors go straight up or straight down, so the mean of the two ways is to stand
+  still. (With two cells to go before the fork, small networks blurred "right" into the fork on some seeds.)
+- The corridor is 7 cells high (y = −3 … 3) and 42 long, with wind at x = 38 … 55. The wind begins 20 cells after the
+  branches have met, since closer to the merge its demonstrations, "back to the middle", make a policy safe from a wind
+  that it has never seen. It lasts for 18 columns, so that creeping along the wall does not end in time.
 - A move that would end in a wall is *blocked*: the robot stays where it is. It is not a failure: nothing breaks, the
   robots of the paper that meet the wall stay there, and what would free them is teleoperation, not a hard reset.
   So no robot of this world ever fails.
@@ -30,7 +27,7 @@ The paper gives the ideas and no numbers. These are ours, each with its reason:
 - The start cell is fixed; the robot is put down in it by hand, to ± 0.1, so that 100 trials are not one trial repeated.
 - The goal is the last column of the corridor, within one cell of its middle: reaching it asks for a recovery from the
   wind, not for a grazing pass along the wall.
-- An episode has 120 steps; a supervisor needs 79 in still air, so a detour of half the way is still in time.
+- An episode has 120 steps; a supervisor needs 78 in still air, so a detour of half the way is still in time.
 """
 
 from typing import Any, ClassVar
@@ -55,11 +52,11 @@ class Navigation(FleetTask):
     corridor_half_height: ClassVar[int] = 3
     obstacle_x: ClassVar[tuple[int, int]] = (3, 14)
     obstacle_half_height: ClassVar[int] = 7
-    fork_x: ClassVar[int] = 2
+    fork_x: ClassVar[int] = 1
     branch_y: ClassVar[int] = 9
     merge_x: ClassVar[int] = 17
     goal_x: ClassVar[int] = 61
-    wind_x: ClassVar[tuple[int, int]] = (38, 49)
+    wind_x: ClassVar[tuple[int, int]] = (38, 55)
 
     def __init__(self, num_envs: int, seed: int = 0, wind: float = 0.75) -> None:
         corner = np.array([0, -self.half_height], np.float32), np.array([self.goal_x, self.half_height], np.float32)
@@ -94,7 +91,7 @@ class Navigation(FleetTask):
         return free
 
     def _reset_robots(self, robots: IntArray, uniforms: FloatArray) -> None:
-        self.pose[robots] = 0.2 * (uniforms - 0.5)
+        self.pose[robots] = (self.fork_x, 0.0) + 0.2 * (uniforms - 0.5)
 
     def _advance(self, robots: IntArray, actions: FloatArray) -> None:
         pose = self.pose[robots]
