@@ -34,7 +34,12 @@ class TrainingSettings:
 
 SETTINGS: dict[str, TrainingSettings] = {
     "ball_balance": TrainingSettings(
-        steps=12_000_000, entropy=0.001, reward_scale=0.1, initial_log_std=-0.5, episode_steps=150
+        steps=18_000_000,
+        hidden=(64, 64),
+        entropy=0.001,
+        reward_scale=0.1,
+        initial_log_std=-0.5,
+        episode_steps=150,
     ),
     "ant": TrainingSettings(steps=25_000_000),
     "anymal": TrainingSettings(
