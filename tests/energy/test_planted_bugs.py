@@ -29,15 +29,18 @@ def rejects(check: Callable[[], None]) -> None:
     [
         pytest.param(lambda step, temperature: step * temperature, id="ε for √2ε"),
         pytest.param(lambda step, temperature: (step * temperature) ** 0.5, id="no 2 in √2ε"),
-        pytest.param(lambda step, temperature: (2 * step) ** 0.5, id="no temperature in the noise"),
     ],
 )
 def test_wrong_noise(
     monkeypatch: pytest.MonkeyPatch, wrong: Callable[[float, float], float], check: Callable[[], None]
 ) -> None:
-    if check is checks.check_metropolis_keeps_bimodal and wrong(1.0, 1.0) == 2**0.5:
-        pytest.skip("this check runs at temperature 1, where the bug is none")
     monkeypatch.setattr(langevin, "noise_deviation", wrong)
+    rejects(check)
+
+
+@pytest.mark.parametrize("check", SAMPLER_CHECKS[:2])  # those at a temperature other than 1
+def test_no_temperature_in_the_noise(monkeypatch: pytest.MonkeyPatch, check: Callable[[], None]) -> None:
+    monkeypatch.setattr(langevin, "noise_deviation", lambda step, temperature: (2 * step) ** 0.5)
     rejects(check)
 
 

@@ -35,7 +35,7 @@ def pooled(energies: Tensor, log_weights: Tensor | None = None, temperature: flo
         log_measure = log_weights.double().movedim(0, -2).flatten(-2)  # (..., n·K)
     # log Z = E_π[−E/T] plus the entropy of π, and the entropies of the models hardly differ: a start near the end, that
     # depends neither on constants nor on the order of the models.
-    own = (log_measure.exp() * log_density).unflatten(-1, (models, count)).sum(-1)  # (n, ..., n)
+    own = (log_measure.exp() * log_density).reshape(*log_density.shape[:-1], models, count).sum(-1)  # (n, ..., n)
     log_z = torch.diagonal(own, dim1=0, dim2=-1).movedim(-1, 0).unsqueeze(-1)  # (n, ..., 1)
     for _ in range(MOST_ITERATIONS):
         log_mixture = torch.logsumexp(log_density - log_z, 0)  # (..., n·K)
