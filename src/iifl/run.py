@@ -127,11 +127,18 @@ def start_again(path: Path) -> None:
     """Delete the run in this folder, and nothing else that is there."""
     if RunFolder.holds_run(path):
         with RunFolder.resume(path) as folder:
-            for name in ("summary.json", "metrics.json", "journal.sqlite"):
+            for name in ("summary.json", "metrics.json"):
                 (folder.path / name).unlink(missing_ok=True)
+            _forget_journal(folder)
             shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
             (folder.path / "manifest.json").unlink()  # from here on the folder holds no run
             (folder.path / "config.json").unlink()
+
+
+def _forget_journal(folder: RunFolder) -> None:
+    """Delete the journal, and the log beside it that SQLite would otherwise replay into the next one."""
+    for suffix in ("-wal", "-shm", ""):
+        folder.journal.with_name(folder.journal.name + suffix).unlink(missing_ok=True)
 
 
 def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fleet, Origin]:
@@ -152,7 +159,7 @@ def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fl
     order = make_order(config, origin.threshold.value, origin.scales)
     fleet = Fleet(task, policy, supervisors, order, memory, make_rules(config), rng, critic)
     if saved is None:
-        folder.journal.unlink(missing_ok=True)  # of a run that was killed before its first checkpoint
+        _forget_journal(folder)  # of a run that was killed before its first checkpoint
         Journal.create(folder.journal, task.num_envs, sizes.observation, sizes.action).close()
         folder.checkpoints.save(0, fleet.state_dict(), origin.to_meta())
     else:
