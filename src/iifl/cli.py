@@ -14,6 +14,7 @@ COMMANDS = {
     "reproduce": "Reproduce a table or a figure of the paper, with its report.",
     "report": "Build one HTML page from any set of result folders.",
     "train-expert": "Train the expert supervisor of a world.",
+    "demonstrate": "Record the people of a world at work, as a Parquet file.",
     "watch": "Film several robots and the people who help them.",
     "bench": "Measure speed, as ratios within one run.",
 }

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from iifl.cli import main
 from iifl.experts.demonstrations import (
     COLUMNS,
     MOST_ATTEMPTS,
@@ -117,3 +118,15 @@ def test_a_missing_column_is_named(tmp_path):
     pq.write_table(pq.read_table(path).drop_columns(["next.reward"]), path)
     with pytest.raises(DemonstrationError, match=r"next\.reward"):
         Demonstrations.load(path)
+
+
+def test_the_command_writes_the_same_file_again(tmp_path):
+    def written(name: str) -> bytes:
+        options = ["reacher", "--episodes", "4", "--humans", "2", "--seed", "3", "--out", str(tmp_path / name)]
+        assert main(["demonstrate", *options]) == 0
+        return (tmp_path / name).read_bytes()
+
+    assert written("a.parquet") == written("b.parquet")
+    found = Demonstrations.load(tmp_path / "a.parquet")
+    assert found.done.sum() == 4
+    assert set(found.humans) == {0, 1}

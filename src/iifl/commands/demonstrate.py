@@ -1,0 +1,42 @@
+"""`iifl demonstrate`: full episodes of the people of a world at work by themselves, as a Parquet file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tyro
+from rich.console import Console
+
+from iifl.assembly import make_supervisors, make_task
+from iifl.experts.demonstrations import record_demonstrations
+from iifl.registry import TASKS
+
+
+@dataclass(frozen=True)
+class Demonstrate:
+    """Record demonstrations; the same options give the same file. docs/demonstrations.md describes it."""
+
+    world: tyro.conf.Positional[str]
+    """The world, by name."""
+    episodes: int = 10
+    """Full episodes; one that fails is left out and begun again."""
+    humans: int = 1
+    """People, who take turns from episode to episode."""
+    seed: int = 0
+    """Everything random follows from it."""
+    out: Path | None = None
+    """The file; none: runs/WORLD-demonstrations.parquet."""
+
+
+def command(options: Sequence[str], console: Console) -> None:
+    """Record, and say where the file is."""
+    given = tyro.cli(Demonstrate, prog="iifl demonstrate", args=options)
+    out = given.out or Path("runs") / f"{given.world}-demonstrations.parquet"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    task = make_task(given.world, given.episodes, given.seed, **TASKS.load(given.world).demonstration_options)
+    crowd = make_supervisors(given.world, given.humans, given.episodes, np.random.default_rng(given.seed))
+    found = record_demonstrations(task, crowd, getattr(task, "timestep", 1.0))
+    found.save(out, given.world, given.seed)
+    success = found.success[found.done].mean()
+    console.print(f"{given.episodes} episodes, {len(found.frames):,} timesteps, {success:.0%} successful: {out}")
