@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ def against_bare_physics(world: str, robots: int, threads: int = 0) -> Row:
 
 def against_gymnasium(mode: str, robots: int, threads: int = 0) -> Row:
     """Throughput of our ant over that of gymnasium's Ant-v5 in a vector environment of this mode."""
+    if find_spec("imageio") is None:
+        raise RuntimeError("gymnasium's Ant-v5 needs imageio: pip install imageio")
     task: MujocoFleet = TASKS.load("ant")(robots, threads=threads)
     rival = gymnasium.make_vec(
         "Ant-v5",
