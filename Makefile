@@ -8,7 +8,7 @@ run: .venv/ready
 	$(BIN)/iifl reproduce navigation
 
 test: .venv/ready
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 test-slow: .venv/ready
 	$(BIN)/pytest -m slow

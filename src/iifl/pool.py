@@ -44,7 +44,7 @@ class Job:
         return 0.0
 
 
-class JobsFailedError(Exception):
+class JobsFailedError(RuntimeError):
     """Some jobs failed; the message names each with its error."""
 
 

@@ -26,7 +26,7 @@ from iifl.assembly import (
     make_task,
     sizes_of,
 )
-from iifl.config import AllocationConfig, RunConfig, to_dict
+from iifl.config import AllocationConfig, ConfigError, RunConfig, to_dict
 from iifl.loop import Fleet, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
@@ -108,6 +108,7 @@ def execute(
     if RunFolder.holds_run(path):
         folder = RunFolder.resume(path)
         try:
+            _require_same_config(path, folder.manifest.config, manifest.config)
             folder.manifest.require_same(manifest, force=force)
         except BaseException:
             folder.close()
@@ -121,6 +122,16 @@ def execute(
         if not folder.is_finished:
             _sum_up(config, folder, trials, experiment, scale)
         return Finished(config, fleet, folder.read_summary())
+
+
+def _require_same_config(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """A folder holds one run; going on with it under other numbers would make it nobody's."""
+    if there != wanted:
+        names = [name for name in wanted if there.get(name) != wanted[name]]
+        raise ConfigError(
+            f"{path} holds a run with other settings ({', '.join(names)}): choose another folder with --out, or delete "
+            "that run and start anew with --fresh"
+        )
 
 
 def start_again(path: Path) -> None:

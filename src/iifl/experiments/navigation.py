@@ -163,9 +163,10 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
                 "The same identity at a small part of the cost; `iifl run --preset paper` has the chains.",
             ),
             Difference(
-                "The numbers N, M and T of the interactive phase are not given.",
-                f"N = {fleet.robots}, M = {fleet.humans}, T = {fleet.timesteps}.",
-                "The fleet of the paper's other simulations, for about five episodes of each robot.",
+                "N, M, T and û of the interactive phase are not given.",
+                f"N = {fleet.robots}, M = {fleet.humans}, T = {fleet.timesteps}, {allocation.quantile:.0%} quantile.",
+                "The fleet of the paper's other simulations, for about five episodes of each robot. An episode has 78 "
+                "steps, so the one worst cell of the way would set a 99% quantile by itself.",
             ),
         ),
         commands=("iifl reproduce navigation", "iifl run --task navigation --algorithm iifl --seed 0"),

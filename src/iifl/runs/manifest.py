@@ -25,7 +25,7 @@ _LIBRARIES = ("iifl", "torch", "numpy", "scipy", "mujoco", "gymnasium", "safeten
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-class ManifestMismatchError(Exception):
+class ManifestMismatchError(RuntimeError):
     """A run cannot be resumed exactly here; the message gives the reasons."""
 
 
@@ -92,8 +92,8 @@ class Manifest:
         if reasons and not force:
             listed = "".join(f"\n  - {reason}" for reason in reasons)
             raise ManifestMismatchError(
-                f"this run cannot be resumed exactly:{listed}\nresume it where it was started, or take the "
-                "differences with --force"
+                f"this run cannot be resumed exactly:{listed}\nresume it where it was started, take the differences "
+                "with --force, or delete it and start anew with --fresh"
             )
         return reasons
 
