@@ -29,10 +29,10 @@ from iifl.tasks.navigation import Navigation
 NAME = "navigation"
 ALGORITHMS: tuple[Algorithm, ...] = ("bc", "ibc", "ifl", "iifl")
 SEEDS: dict[Scale, int] = {"smoke": 1, "cpu": 5, "paper": 5}
-DRAWN_TRIALS = 20
-"""Trials of each run whose way is kept for the figure."""
-PLACES = {"fork": (Navigation.fork_x, 0), "hallway": (30, 0), "wind": (44, 1)}
-"""The cells whose energies Figure 1 (B) shows."""
+DRAWN_TRIALS = 4
+"""Trials of each run whose way is drawn."""
+PLACES = {"fork": (Navigation.fork_x, 0), "hallway": (30, 0), "wind": (44, 2)}
+"""The cells whose energies Figure 1 (B) shows, all of them on the way of IIFL's robots."""
 GRID = 61
 """Actions along each axis of an energy map."""
 
@@ -59,8 +59,15 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
     order: dict[str, int] = {name: place for place, name in enumerate(ALGORITHMS)}
     write_summary(out, sorted(rows, key=lambda row: (order[row.algorithm], row.seed)))
     write_story(out, _story(configs, scale))
-    ways = {name: _read(out / "runs" / f"{name}-0" / "ways.json") for name in ALGORITHMS}
-    maze_figures.ways({name: [np.array(way) for way in each] for name, each in ways.items()}, out / "figure-1a")
+    ways = {
+        name: [
+            np.array(way)
+            for seed in range(SEEDS[scale])
+            for way in _read(out / "runs" / f"{name}-{seed}" / "ways.json")
+        ]
+        for name in ALGORITHMS
+    }
+    maze_figures.ways(ways, out / "figure-1a")
     energies = _read(out / "runs" / "iifl-0" / "energies.json")
     maze_figures.energy_maps({place: np.array(energy) for place, energy in energies.items()}, out / "figure-1b")
     return build_report([out], out / "report.html")
@@ -173,12 +180,12 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
         figures=(
             FigureNote(
                 "figure-1a",
-                f"Figure 1 (A): the ways of {DRAWN_TRIALS} trials of seed 0 of each policy, alone in the windy maze.",
+                f"Figure 1 (A): the ways of {DRAWN_TRIALS} trials of each seed, alone in the windy maze; a dot is where one ended.",
                 "Four maps of the maze, one for each algorithm, with the robots' trajectories.",
             ),
             FigureNote(
                 "figure-1b",
-                "Figure 1 (B): IIFL's energy over the action square in three cells. Darker is lower, and better: up or "
+                "Figure 1 (B): IIFL's energy over the action square in three cells (seed 0). Darker is lower, and better: up or "
                 "down at the fork, right in the hallway, right and down against the wind.",
                 "Three maps of energy over the two action axes.",
             ),
