@@ -9,19 +9,15 @@ The two sides of a ratio take turns, so that a busy machine slows both; the rati
 spread the distance between the quartiles.
 """
 
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from iifl.benchmarks.rows import Row, seconds
 from iifl.registry import TASKS
 from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet
 
@@ -29,17 +25,6 @@ WORLDS = ("ball_balance", "ant", "anymal")
 STEPS, TURNS = 20, 15
 GENTLE = 0.3
 """The size of the random actions: no episode ends within a turn, so that both sides move all robots."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One ratio."""
-
-    name: str
-    ratio: float
-    spread: float
-    seconds: float
-    settings: dict[str, Any]
 
 
 def benchmark_tasks(sizes: tuple[int, ...] = (100, 1024), threads: int = 0, gym_robots: int = 100) -> list[Row]:
@@ -129,27 +114,8 @@ def _ratio(
     ratios = []
     for _ in range(TURNS):
         rewind()
-        ours_seconds = _seconds(ours)
+        ours_seconds = seconds(ours)
         rewind()
-        ratios.append(_seconds(reference) / ours_seconds)
+        ratios.append(seconds(reference) / ours_seconds)
     low, middle, high = np.quantile(ratios, [0.25, 0.5, 0.75])
     return Row(name, float(middle), float(high - low), time.perf_counter() - start, settings)
-
-
-def _seconds(action: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def show(rows: list[Row], console: Console) -> None:
-    """Print the ratios as a table."""
-    table = Table("benchmark", "ratio", "spread", "seconds")
-    for row in rows:
-        table.add_row(row.name, f"{row.ratio:.2f}", f"{row.spread:.2f}", f"{row.seconds:.1f}")
-    console.print(table)
-
-
-def save(rows: list[Row], path: Path) -> None:
-    """Write the ratios as JSON."""
-    path.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")

@@ -7,10 +7,16 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
-from iifl.benchmarks.tasks import Row, benchmark_tasks, save, show
+from iifl.benchmarks.policies import benchmark_step, benchmark_train
+from iifl.benchmarks.rows import Row, save, show
+from iifl.benchmarks.tasks import benchmark_tasks
 from iifl.registry import nearest
 
-BENCHMARKS: dict[str, Callable[[], list[Row]]] = {"tasks": benchmark_tasks}
+BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
+    "step": benchmark_step,
+    "train": benchmark_train,
+    "tasks": benchmark_tasks,
+}
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,7 @@ class Bench:
     """Measure speed, as ratios within one run. Do nothing else on the machine meanwhile."""
 
     name: tyro.conf.Positional[str]
-    """Which one: tasks (the worlds against bare physics and gymnasium)."""
+    """Which one: step (a timestep of the policy), train (a gradient step), tasks (the worlds)."""
     json: Path | None = None
     """Write the rows (name, ratio, spread, seconds, settings) into this file as well."""
 

@@ -59,7 +59,7 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
     order: dict[str, int] = {name: place for place, name in enumerate(ALGORITHMS)}
     write_summary(out, sorted(rows, key=lambda row: (order[row.algorithm], row.seed)))
     write_story(out, _story(configs, scale))
-    ways = {
+    ways: dict[str, list[np.ndarray]] = {
         name: [
             np.array(way)
             for seed in range(SEEDS[scale])
@@ -180,13 +180,13 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
         figures=(
             FigureNote(
                 "figure-1a",
-                f"Figure 1 (A): the ways of {DRAWN_TRIALS} trials of each seed, alone in the windy maze; a dot is where one ended.",
+                f"Figure 1 (A): {DRAWN_TRIALS} trials of each seed, alone in the windy maze; dots are where they ended.",
                 "Four maps of the maze, one for each algorithm, with the robots' trajectories.",
             ),
             FigureNote(
                 "figure-1b",
-                "Figure 1 (B): IIFL's energy over the action square in three cells (seed 0). Darker is lower, and better: up or "
-                "down at the fork, right in the hallway, right and down against the wind.",
+                "Figure 1 (B): IIFL's energy over the action square in three cells (seed 0). Darker is lower, and "
+                "better: up or down at the fork, right in the hallway, right and down against the wind.",
                 "Three maps of energy over the two action axes.",
             ),
         ),
