@@ -105,7 +105,7 @@ def test_where_the_proposal_is_right_the_correction_is_flat(one_bump):
     memory = Memory(1, 1, 2, rng)
     memory.add(rng.uniform(-1, 1, (2000, 1)), rng.normal(0.1, 0.15, (2000, 1)).clip(-1, 1), np.zeros(2000, int))
     config = ImplicitConfig(width=16, components=1, counter_examples=16, draws=32, optimisation=LIGHT)
-    policy = trained(config, memory, 200)
+    policy = trained(config, memory, 750)
     assert (corrections(policy).std(1) < 0.5).all()
     assert (corrections(one_bump).std(1) > 1).all()
 

@@ -57,7 +57,7 @@ def test_a_human_takes_the_robot_to_the_goal_from_wherever_it_is(wind, seed):
 def test_both_ways_are_chosen_about_equally_and_no_move_is_lost_at_a_wall(wind):
     """A binomial test of 600 episodes; false alarm 1e-4 for each wind."""
     robots = 600
-    task, people = at(np.zeros((robots, 2)), wind)
+    task, people = at(np.tile([Navigation.fork_x, 0.0], (robots, 1)), wind)
     poses = []
     while task.running.any():
         before = task.pose.copy()
@@ -84,31 +84,36 @@ def test_the_way_is_kept_to_the_end_and_tossed_anew_for_a_new_episode():
 
 def test_at_the_fork_the_mean_of_both_ways_is_to_stand_still():
     task, people = at(np.tile([float(Navigation.fork_x), 0.0], (2, 1)), wind=0.0)
-    people.load_state_dict({"side": np.array([1.0, -1.0])})
+    people.load_state_dict({"side": np.array([1.0, -1.0]), "lane": np.zeros(2)})
     assert act(task, people).tolist() == [[0, 1], [0, -1]]
 
 
 def test_a_robot_off_the_middle_line_is_taken_on_along_the_way_it_is_on():
     task, people = at(np.array([[Navigation.fork_x, 3.0], [Navigation.fork_x, -3.0]]), wind=0.0)
-    people.load_state_dict({"side": np.array([-1.0, 1.0])})  # as if they had been sent the other way
+    people.load_state_dict(
+        {"side": np.array([-1.0, 1.0]), "lane": np.zeros(2)}
+    )  # as if they had been sent the other way
     assert act(task, people).tolist() == [[0, 1], [0, -1]]
 
 
 def test_people_follow_the_middle_of_the_free_path():
-    task, people = at(np.zeros((40, 2)), wind=0.0)
+    task, people = at(np.tile([Navigation.fork_x, 0.0], (40, 1)), wind=0.0)
+    lanes = people.state_dict()["lane"]
+    assert set(lanes) == {-1.0, 0.0, 1.0}
     cells = travel(task, people)
     along = (cells[..., 0] >= Navigation.obstacle_x[0]) & (cells[..., 0] <= Navigation.obstacle_x[1])
     assert (abs(cells[along][:, 1]) == Navigation.branch_y).all()
     corridor = cells[..., 0] >= Navigation.room_length
-    assert (cells[corridor][:, 1] == 0).all()
+    assert (cells[..., 1] == lanes)[corridor].all()
 
 
 def test_they_know_nothing_of_the_wind():
-    """The action is a function of the pose alone, wind or not, and steers back to the middle after a gust."""
+    """The action is the same with wind and without, and steers back to the lane after a gust."""
     poses = np.array([[x, y] for x in range(*Navigation.wind_x) for y in (-2.3, 0.0, 1.4)])
     actions = [act(*at(poses, wind)) for wind in (0.0, 0.75)]
     np.testing.assert_array_equal(*actions)
-    np.testing.assert_allclose(actions[0], np.stack([np.ones(len(poses)), np.clip(-poses[:, 1], -1, 1)], 1), rtol=1e-6)
+    back = at(poses, 0.0)[1].state_dict()["lane"] - poses[:, 1]
+    np.testing.assert_allclose(actions[0], np.stack([np.ones(len(poses)), np.clip(back, -1, 1)], 1), rtol=1e-6)
 
 
 def test_humans_act_for_the_robots_that_they_are_given():
@@ -118,12 +123,15 @@ def test_humans_act_for_the_robots_that_they_are_given():
     np.testing.assert_array_equal(chosen, everyone[[2, 1]])
 
 
-def test_the_side_in_mind_is_saved():
+def test_the_way_in_mind_is_saved():
     task, people = at(np.zeros((30, 2)), wind=0.0)
     saved = people.state_dict()
     other = NavigationSupervisors(30, 30, np.random.default_rng(7))
     other.load_state_dict(saved)
     task.load_world_state({"pose": np.tile([float(Navigation.fork_x), 0.0], (30, 1))})
     np.testing.assert_array_equal(act(task, people), act(task, other))
+    task.load_world_state({"pose": np.tile([Navigation.room_length + 5.0, 2.0], (30, 1))})
+    np.testing.assert_array_equal(act(task, people), act(task, other))
     people.begin(np.arange(30))
-    np.testing.assert_array_equal(saved["side"], other.state_dict()["side"])  # a copy
+    for name, value in other.state_dict().items():
+        np.testing.assert_array_equal(saved[name], value)  # a copy, which nobody has changed

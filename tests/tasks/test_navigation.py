@@ -157,8 +157,8 @@ def test_the_goal_is_the_end_of_the_middle_of_the_corridor():
 def test_episodes_start_around_the_middle_of_the_start_cell():
     task = Navigation(500, seed=3)
     observations, _ = task.reset()
-    assert (observations == 0).all()
-    assert (abs(task.pose) <= 0.1).all()
+    assert (observations == (task.fork_x, 0)).all()
+    assert (abs(task.pose - (task.fork_x, 0)) <= 0.1 + 1e-12).all()
     assert (task.pose.std(0) > 0.05).all()  # 0.2 / √12 = 0.058
     first = task.pose.copy()
     task.reset()

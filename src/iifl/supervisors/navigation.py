@@ -40,7 +40,7 @@ class NavigationSupervisors:
         x, y = np.floor(pose + 0.5).T
         side, lane = np.where(y == 0, self._side[robots], np.sign(y)), self._lane[robots]
         on_branch = abs(y) > task.obstacle_half_height
-        left = x <= task.fork_x
+        left = x < task.obstacle_x[0]
         cases = [
             (left & (y == 0) & (x < task.fork_x), task.fork_x, 0.0 * side),  # to the fork
             (left & (abs(y) < task.branch_y), task.fork_x, side * task.branch_y),  # up or down along the face
