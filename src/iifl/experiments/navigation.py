@@ -180,7 +180,7 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
         figures=(
             FigureNote(
                 "figure-1a",
-                f"Figure 1 (A): {DRAWN_TRIALS} trials of each seed, alone in the windy maze; dots are where they ended.",
+                f"Figure 1 (A): {DRAWN_TRIALS} trials of each seed, alone in the windy maze; dots: where they ended.",
                 "Four maps of the maze, one for each algorithm, with the robots' trajectories.",
             ),
             FigureNote(
