@@ -12,7 +12,7 @@ ROOT = Path(iifl.__file__).parent
 FILES = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path for path in ROOT.rglob("*.py")}
 
 PARTS = ("tasks", "policies", "allocation", "supervisors")
-SHARED = {"records", "energy", "memory", "registry"}
+SHARED = {"checks", "records", "energy", "memory", "registry"}
 JOINERS = {"loop", "assembly", "run", "cli", "experiments"}
 PROTOCOLS = {"tasks.fleet", "policies.base", "supervisors.base"}
 """What a part is to the others; whoever is outside the four parts may name it."""
@@ -22,6 +22,7 @@ ALLOWED = {
     "report": {"registry"},
     "records": set(),
     "registry": set(),
+    "checks": set(),
     "memory": {"records"},
     "metrics": {"records"},
 }

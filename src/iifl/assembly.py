@@ -14,6 +14,7 @@ from iifl.allocation.priority import (
     Thrifty,
     UncertaintyConstraint,
 )
+from iifl.checks import ConfigError
 from iifl.config import PolicyConfig, RunConfig
 from iifl.experts.demonstrations import record_demonstrations
 from iifl.loop import Lesson, Rules
@@ -78,6 +79,10 @@ def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, ...] = 
         case "C.U.R.":
             return ConstraintUncertaintyRisk(threshold, allocation.risk_threshold)
         case "random":
+            if not allocation.budget and fleet.timesteps:
+                raise ConfigError(
+                    "allocation.budget is 0; the order random needs one: as many human actions as IIFL used"
+                )
             return RandomBudget(allocation.budget, fleet.timesteps, fleet.humans)
         case "thrifty":
             risk, uncertainty = scales

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from iifl.checks import ConfigError, at_least
 from iifl.policies.explicit import ExplicitConfig
 from iifl.policies.implicit import ImplicitConfig
 from iifl.policies.langevin import LangevinConfig
@@ -19,17 +20,6 @@ Algorithm = Literal["bc", "ibc", "ifl", "iifl-r", "iifl"]
 OrderName = Literal["C", "U.C.", "C.U.R.", "thrifty", "random"]
 PolicyConfig = ExplicitConfig | ImplicitConfig | LangevinConfig
 Config = TypeVar("Config")
-
-
-class ConfigError(ValueError):
-    """A configuration that cannot be run; the message says which field, what it is, and what is allowed."""
-
-
-def _at_least(config: object, minimum: float, *names: str) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if not value >= minimum:
-            raise ConfigError(f"{type(config).__name__}.{name} is {value}; it must be at least {minimum}")
 
 
 @dataclass(frozen=True)
@@ -48,8 +38,8 @@ class FleetConfig:
     """t_R, timesteps that a hard reset takes."""
 
     def __post_init__(self) -> None:
-        _at_least(self, 1, "robots", "minimum_intervention", "reset_steps")
-        _at_least(self, 0, "humans", "timesteps")
+        at_least(self, 1, "robots", "minimum_intervention", "reset_steps")
+        at_least(self, 0, "humans", "timesteps")
         if self.humans >= self.robots:
             raise ConfigError(f"fleet.humans is {self.humans}; it must be below fleet.robots = {self.robots} (M < N)")
 
@@ -76,10 +66,10 @@ class AllocationConfig:
     """For random: human actions in the whole run (as many as IIFL used)."""
 
     def __post_init__(self) -> None:
-        _at_least(self, 0, "budget", "risk_threshold")
-        _at_least(self, 1, "calibration_robots", "calibration_timesteps")
-        if self.threshold is not None and not self.threshold >= 0:
-            raise ConfigError(f"allocation.threshold is {self.threshold}; it must be 0 or more (or none)")
+        at_least(self, 0, "budget", "risk_threshold")
+        at_least(self, 1, "calibration_robots", "calibration_timesteps")
+        if self.threshold is not None:
+            at_least(self, 0, "threshold")
         if not 0 < self.quantile < 1:
             raise ConfigError(f"allocation.quantile is {self.quantile}; it must be between 0 and 1")
         if not 0 <= self.risk_weight <= 1:
@@ -100,10 +90,10 @@ class LearningConfig:
     """Gradient steps per timestep; an update takes t̂ times as many, so every t̂ has the same budget."""
 
     def __post_init__(self) -> None:
-        _at_least(self, 1, "demonstrations")
-        _at_least(self, 0, "update_every", "steps_per_timestep")
+        at_least(self, 1, "demonstrations")
+        at_least(self, 0, "update_every", "steps_per_timestep")
         if self.pretraining_steps is not None:
-            _at_least(self, 0, "pretraining_steps")
+            at_least(self, 0, "pretraining_steps")
 
 
 @dataclass(frozen=True)
@@ -128,12 +118,12 @@ class RunConfig:
     policy: PolicyConfig = field(default_factory=ImplicitConfig)
 
     def __post_init__(self) -> None:
-        _at_least(self, 0, "seed", "trials")
-        _at_least(self, 1, "checkpoint_every")
+        at_least(self, 0, "seed", "trials")
+        at_least(self, 1, "checkpoint_every")
         if self.task not in TASKS.names():
             raise ConfigError(f"unknown task '{self.task}': {nearest(self.task, TASKS.names())}")
-        if self.allocation.order == "random" and self.fleet.timesteps and not self.allocation.budget:
-            raise ConfigError("allocation.budget is 0; the order random needs one: as many human actions as IIFL used")
+        if self.device.split(":")[0] not in ("cpu", "cuda"):
+            raise ConfigError(f"device is '{self.device}'; it must be cpu or cuda")
         if self.algorithm not in get_args(Algorithm):
             raise ConfigError(f"unknown algorithm '{self.algorithm}': {nearest(self.algorithm, get_args(Algorithm))}")
 

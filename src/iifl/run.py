@@ -26,7 +26,8 @@ from iifl.assembly import (
     make_task,
     sizes_of,
 )
-from iifl.config import AllocationConfig, ConfigError, RunConfig, to_dict
+from iifl.checks import ConfigError
+from iifl.config import AllocationConfig, RunConfig, to_dict
 from iifl.loop import Fleet, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
@@ -117,9 +118,9 @@ def execute(
         folder = RunFolder.create(path, manifest)
     with folder:
         fleet, origin = _begin(config, folder, progress)
-        _work(config, fleet, folder, progress, origin)
-        trials = trial(config, fleet.policy, progress, watch) if config.trials else None
         if not folder.is_finished:
+            _work(config, fleet, folder, progress, origin)
+            trials = trial(config, fleet.policy, progress, watch) if config.trials else None
             _sum_up(config, folder, trials, experiment, scale)
         return Finished(config, fleet, folder.read_summary())
 

@@ -10,8 +10,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from iifl.checks import ConfigError
 from iifl.commands.progress import stages
-from iifl.config import ConfigError, RunConfig
+from iifl.config import RunConfig
 from iifl.presets import ALGORITHMS, PRESETS, Preset, preset
 from iifl.registry import TASKS, nearest
 from iifl.run import Finished, execute, start_again

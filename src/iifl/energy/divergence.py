@@ -94,8 +94,9 @@ def jeffreys_divergence(
     """The Jeffreys divergence of Boltzmann densities exp(−E/T) on the box [low, high], from their own samples.
 
     Each energy maps float64 actions (..., A) to energies (...), in torch operations. Two energies give their
-    divergence, more the mean over all pairs; with the default number of samples to 1 or 2 %. They are annealed from uniform ones and weighted, so that modes
-    count by their mass however far apart they are. For a density without bounds, give a box that holds its mass.
+    divergence, more the mean over all pairs. The samples are annealed from uniform ones and weighted, so that modes
+    count by their mass however far apart they are; the default number of them keeps Gaussians in up to 12 dimensions
+    within 5 % of the closed form. For a density without bounds, give a box that holds its mass.
     """
     if len(energies) < 2:
         raise ValueError(f"a divergence needs at least two energies, got {len(energies)}")

@@ -21,7 +21,7 @@ from iifl.presets import preset
 from iifl.report.page import build_report
 from iifl.report.results import Row, write_summary
 from iifl.report.story import Claim, Difference, FigureNote, Metric, PaperNumber, Story, write_story
-from iifl.run import Finished, Progress, execute, start_again
+from iifl.run import Finished, Progress, execute, start_again, trial
 from iifl.runs.files import write_json
 from iifl.tasks.fleet import FleetTask
 from iifl.tasks.navigation import Navigation
@@ -77,6 +77,7 @@ def _run(config: RunConfig, folder: Path, scale: Scale, fresh: bool, progress: P
     """One run in its own folder, with the ways of some trials and, for IIFL, its energies beside it."""
     if fresh:
         start_again(folder)
+        (folder / "energies.json").unlink(missing_ok=True)
     poses: list[np.ndarray] = []
 
     def watch(task: FleetTask) -> None:
@@ -84,7 +85,9 @@ def _run(config: RunConfig, folder: Path, scale: Scale, fresh: bool, progress: P
         poses.append(np.where(task.episode[:, None] == 0, task.pose, np.nan)[:DRAWN_TRIALS])
 
     finished = execute(config, folder, progress, experiment=NAME, scale=scale, watch=watch)
-    if poses:
+    if not (folder / "energies.json").exists():
+        if not poses:  # the run was killed between its end and this
+            trial(config, finished.fleet.policy, progress, watch)
         write_json(folder / "ways.json", _ways(np.stack(poses)), "ways")
         write_json(folder / "energies.json", _energies(finished), "energies")
     return finished.summary

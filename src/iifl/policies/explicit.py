@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from iifl.checks import at_least
 from iifl.policies.learner import Learner, Optimisation, Sizes
 from iifl.policies.networks import EnsembleMLP
 from iifl.records import Decision, FloatArray
@@ -29,6 +30,9 @@ class ExplicitConfig:
     """Hidden layers."""
     optimisation: Optimisation = field(default_factory=lambda: Optimisation(learning_rate=1e-3, decay=1.0))
     """How it is trained."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 1, "members", "width", "depth")
 
 
 class ExplicitPolicy(Learner):

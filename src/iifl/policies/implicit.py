@@ -20,12 +20,13 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
+from iifl.checks import ConfigError, above, at_least
 from iifl.energy.divergence import shared_jeffreys
 from iifl.energy.losses import info_nce
 from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
 from iifl.energy.samplers import log_importance_weights
 from iifl.policies.learner import Learner, Optimisation, Sizes
-from iifl.policies.mixture import TruncatedMixture
+from iifl.policies.mixture import WIDEST, TruncatedMixture
 from iifl.policies.networks import EnsembleMLP
 from iifl.records import Decision, FloatArray
 
@@ -57,6 +58,14 @@ class ImplicitConfig:
     optimisation: Optimisation = field(default_factory=lambda: Optimisation(batch=256, learning_rate=1e-3))
     """How it is trained."""
 
+    def __post_init__(self) -> None:
+        at_least(self, 2, "members")
+        at_least(self, 1, "width", "correction_width", "depth", "components", "counter_examples")
+        at_least(self, self.members, "draws")
+        above(self, 0, "narrowest", "correction")
+        if self.narrowest >= WIDEST:
+            raise ConfigError(f"ImplicitConfig.narrowest is {self.narrowest}; it must be below {WIDEST}")
+
 
 class TiltedMixture(nn.Module):
     """The energies of all members: proposals q and corrections f."""
@@ -69,6 +78,8 @@ class TiltedMixture(nn.Module):
         self.config = config
         self.proposal_network = EnsembleMLP(config.members, layers, generator)
         self.correction_network = EnergyEnsemble(config.members, sizes.observation, sizes.action, shape, generator)
+        nn.init.zeros_(self.correction_network.weights[-1])  # f = 0: until it has learned, π is the proposal
+        nn.init.zeros_(self.correction_network.biases[-1])
 
     def at(self, states: Tensor) -> "TiltedEnergy":
         """The energies at states (B, S), or (E, B, S) with a batch for each member."""
@@ -100,11 +111,6 @@ class ImplicitPolicy(Learner):
     model: TiltedMixture
 
     def __init__(self, config: ImplicitConfig, sizes: Sizes, seed: int, device: str = "cpu") -> None:
-        if config.members < 2 or config.draws < config.members:
-            raise ValueError(
-                f"the Jeffreys divergence needs at least 2 members and a draw from each, not {config.members} members "
-                f"and {config.draws} draws"
-            )
         self.config = config
         model = TiltedMixture(config, sizes, torch.Generator().manual_seed(seed))
         super().__init__(model, sizes, config.optimisation, seed, device)

@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from iifl.checks import at_least
 from iifl.energy.box import Box
 from iifl.energy.divergence import jeffreys
 from iifl.energy.function import cross_energies
@@ -41,6 +42,10 @@ class LangevinConfig:
     """Chains for each robot's action, and again for its uncertainty under each model."""
     optimisation: Optimisation = field(default_factory=Optimisation)
     """How it is trained."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 2, "members")
+        at_least(self, 1, "width", "depth", "iterations", "counter_examples", "draws")
 
 
 def small_langevin() -> LangevinConfig:

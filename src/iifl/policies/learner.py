@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from iifl.checks import above, at_least
 from iifl.memory import Memory
 from iifl.policies.base import PolicyState
 from iifl.records import Decision, FloatArray
@@ -42,6 +43,10 @@ class Optimisation:
     """Its factor at every `decay_every`-th gradient step."""
     decay_every: int = 100
     """Gradient steps between decays."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 1, "batch", "decay_every")
+        above(self, 0, "learning_rate", "decay")
 
 
 class Normalisation(nn.Module):
