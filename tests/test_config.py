@@ -4,15 +4,17 @@ import dataclasses
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iifl.assembly import make_order
+from iifl.checks import ConfigError
 from iifl.config import (
     AllocationConfig,
-    ConfigError,
     FleetConfig,
     LearningConfig,
     PolicyConfig,
@@ -54,7 +56,7 @@ VALUES = [path for path in fields_of(to_dict(RunConfig())) if path != ("policy",
 
 @pytest.mark.parametrize("task", TASKS.names())
 @pytest.mark.parametrize("name", get_args(Preset))
-@pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if a != "iifl-r"])  # its budget is no preset's to know
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_preset_survives_json(task, algorithm, name):
     config = preset(task, algorithm, name)
     assert through_json(config) == config
@@ -62,10 +64,11 @@ def test_every_preset_survives_json(task, algorithm, name):
 
 
 def test_a_random_order_without_a_budget_is_refused_and_says_what_it_should_be():
+    config = preset("navigation", "iifl-r")
     with pytest.raises(ConfigError, match=r"allocation\.budget is 0.*as many human actions as IIFL used"):
-        RunConfig(allocation=AllocationConfig(order="random"))
-    config = RunConfig(allocation=AllocationConfig(order="random", budget=700))
-    assert through_json(config) == config
+        make_order(config, 0.0)
+    given = replace(config, allocation=replace(config.allocation, budget=700))
+    assert make_order(given, 0.0).budget == 700
 
 
 def test_the_algorithms_are_the_papers():
@@ -148,8 +151,8 @@ OUT_OF_RANGE = [
     (FleetConfig, "timesteps", -1, "at least 0"),
     (FleetConfig, "minimum_intervention", 0, "at least 1"),
     (FleetConfig, "reset_steps", 0, "at least 1"),
-    (AllocationConfig, "threshold", -0.1, "0 or more"),
-    (AllocationConfig, "threshold", math.nan, "0 or more"),
+    (AllocationConfig, "threshold", -0.1, "at least 0"),
+    (AllocationConfig, "threshold", math.nan, "at least 0"),
     (AllocationConfig, "quantile", 0.0, "between 0 and 1"),
     (AllocationConfig, "quantile", 1.0, "between 0 and 1"),
     (AllocationConfig, "quantile", math.nan, "between 0 and 1"),

@@ -25,7 +25,8 @@ from iifl.assembly import (
     make_task,
     sizes_of,
 )
-from iifl.config import AllocationConfig, ConfigError, FleetConfig, LearningConfig, OrderName, RunConfig
+from iifl.checks import ConfigError
+from iifl.config import AllocationConfig, FleetConfig, LearningConfig, OrderName, RunConfig
 from iifl.loop import Fleet
 from iifl.policies.explicit import ExplicitConfig
 from iifl.policies.implicit import ImplicitConfig
