@@ -102,7 +102,7 @@ def test_people_follow_the_middle_of_the_free_path():
     assert set(lanes) == {-1.0, 0.0, 1.0}
     cells = travel(task, people)
     along = (cells[..., 0] >= Navigation.obstacle_x[0]) & (cells[..., 0] <= Navigation.obstacle_x[1])
-    assert (abs(cells[along][:, 1]) == Navigation.branch_y).all()
+    assert (abs(cells[..., 1]) == Navigation.branch_y + lanes)[along].all()
     corridor = cells[..., 0] >= Navigation.room_length
     assert (cells[..., 1] == lanes)[corridor].all()
 

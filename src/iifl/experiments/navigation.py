@@ -163,7 +163,7 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
             Difference(
                 "A maze whose measures are not given.",
                 "Room 20 × 21 cells, corridor 42 × 7, wind over 18 columns that begin 20 columns after the merge; "
-                "people keep to the middle three cells of the corridor, each episode in a lane of its own.",
+                "people keep to the middle three cells of a passage, each episode in a lane of its own.",
                 "With a nearer wind or one lane for all, IBC carried “back to the middle”, which it learns at the "
                 "merge, over to the wind on some seeds and passed it: then there is no distribution shift to study.",
             ),
@@ -171,6 +171,11 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
                 "Implicit policy: Langevin chains.",
                 "Energies with a learned proposal, sampled without chains (the default policy of this project).",
                 "The same identity at a small part of the cost; `iifl run --preset paper` has the chains.",
+            ),
+            Difference(
+                "An ensemble of 2 models.",
+                f"{iifl.policy.members} models, mean of all pairs.",
+                "Two models were both sure of the wrong action at the wall on one seed of five: nobody was sent there.",
             ),
             Difference(
                 "N, M, T and û of the interactive phase are not given.",

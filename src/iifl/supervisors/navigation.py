@@ -2,9 +2,13 @@
 
 They see the pose and steer by feedback towards the next corner of the path; they know nothing of the wind. At the fork
 each episode of each robot goes up or down with probability ½. A robot that is found off the fork's middle line is
-taken on along the way it is already on. In the corridor people keep to the middle three of its seven cells, not to one
-line: each episode has a lane of its own, y = −1, 0 or 1. (With one line for all, the only demonstrations off it are
-those of the merge, "back to the middle", and on some seeds IBC carried them over to the wind and was safe from it.)
+taken on along the way it is already on.
+
+People keep to the middle of a passage, not to one line: each episode has a lane of its own, −1, 0 or 1 cells off it, in
+the branch, where the branches meet, and in the corridor. With one line for all,
+- the only demonstrations off the line of the corridor were those of the merge, "back to the middle"; on some seeds IBC
+  carried them over to the wind and was safe from it;
+- all turned down into the merge in one cell, and on some seeds a small network missed it by a cell and ran to the wall.
 """
 
 from typing import Any
@@ -24,7 +28,7 @@ class NavigationSupervisors:
         self._lane = np.zeros(robots)
 
     def begin(self, robots: IntArray) -> None:
-        """Draw the way that these robots will be taken round the obstacle, and their lane in the corridor."""
+        """Draw the way that these robots will be taken round the obstacle, and their lane."""
         self._side[robots] = self._rng.choice([-1.0, 1.0], len(robots))
         self._lane[robots] = self._rng.integers(-1, 2, len(robots))
 
@@ -39,17 +43,18 @@ class NavigationSupervisors:
         """Where each robot should head for: the next corner of the path, or far along the corridor."""
         x, y = np.floor(pose + 0.5).T
         side, lane = np.where(y == 0, self._side[robots], np.sign(y)), self._lane[robots]
+        branch_y, merge_x = task.branch_y + lane, task.merge_x + lane
         on_branch = abs(y) > task.obstacle_half_height
         left = x < task.obstacle_x[0]
         cases = [
             (left & (y == 0) & (x < task.fork_x), task.fork_x, 0.0 * side),  # to the fork
-            (left & (abs(y) < task.branch_y), task.fork_x, side * task.branch_y),  # up or down along the face
-            ((x < task.merge_x) & on_branch, task.merge_x, side * task.branch_y),  # along the branch
-            ((x < task.room_length) & (y != lane), task.merge_x, lane),  # to the height of the lane
+            (left & (abs(y) < branch_y), task.fork_x, side * branch_y),  # up or down along the face
+            ((x < merge_x) & on_branch, merge_x, side * branch_y),  # along the branch
+            ((x < task.room_length) & (y != lane), merge_x, lane),  # to the height of the lane
         ]
         conditions = [case[0] for case in cases]
         onward = np.minimum(pose[:, 0] + 1.0, task.goal_x)  # and not into the wall behind the goal
-        heading_x = np.select(conditions, [np.full_like(x, case[1]) for case in cases], onward)
+        heading_x = np.select(conditions, [np.broadcast_to(case[1], x.shape) for case in cases], onward)
         heading_y = np.select(conditions, [case[2] for case in cases], lane)
         return np.stack([heading_x, heading_y], axis=1)
 
