@@ -34,6 +34,7 @@ from iifl.policies.base import Policy
 from iifl.policies.learner import Sizes
 from iifl.records import Timestep
 from iifl.registry import TASKS
+from iifl.runs.files import write_json
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
 from iifl.runs.manifest import Manifest
@@ -173,6 +174,7 @@ def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fl
     if saved is None:
         _forget_journal(folder)  # of a run that was killed before its first checkpoint
         Journal.create(folder.journal, task.num_envs, sizes.observation, sizes.action).close()
+        write_json(folder.path / "threshold.json", origin.to_meta(), "threshold")
         folder.checkpoints.save(0, fleet.state_dict(), origin.to_meta())
     else:
         fleet.load_state_dict(saved.state)

@@ -2,6 +2,7 @@
 
 config.json     the resolved configuration, for people and to start the run again
 manifest.json   the same with program, libraries and machine; it makes a folder a run
+threshold.json  how unsure is too unsure (û), and the run that it was calibrated in
 journal.sqlite  what happened in every timestep
 checkpoints/    the newest two states to go on from
 metrics.json    the reported numbers over time
