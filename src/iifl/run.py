@@ -140,7 +140,7 @@ def start_again(path: Path) -> None:
     """Delete the run in this folder, and nothing else that is there."""
     if RunFolder.holds_run(path):
         with RunFolder.resume(path) as folder:
-            for name in ("summary.json", "metrics.json"):
+            for name in ("summary.json", "metrics.json", "threshold.json"):
                 (folder.path / name).unlink(missing_ok=True)
             _forget_journal(folder)
             shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
