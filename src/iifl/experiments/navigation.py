@@ -173,6 +173,12 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
                 "The same identity at a small part of the cost; `iifl run --preset paper` has the chains.",
             ),
             Difference(
+                "BC cannot pass the fork.",
+                "BC hesitates at the fork, then drifts off by the imbalance of the demonstrations; most trials end in "
+                "the wind, some at a wall of the branch.",
+                "A hundred tosses of a coin are never even, and small moves add up until the robot is in another cell.",
+            ),
+            Difference(
                 "An ensemble of 2 models.",
                 f"{iifl.policy.members} models, mean of all pairs.",
                 "Two models were both sure of the wrong action at the wall on one seed of five: nobody was sent there.",
