@@ -44,7 +44,7 @@ class Size:
 
 
 SIZES: dict[Scale, Size] = {
-    "smoke": Size(1, 100, 50, 50, 200),
+    "smoke": Size(1, 600, 200, 50, 400),
     "cpu": Size(3, 2000, 500, 1000, None),
     "paper": Size(3, 10_000, 1000, 1000, None),
 }
