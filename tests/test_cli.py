@@ -34,6 +34,7 @@ def test_the_overview_names_every_command(capsys):
         (["rnu"], USAGE, "did you mean 'run'"),
         (["run", "--task", "navgation"], FAILURE, "did you mean 'navigation'"),
         (["run", "--algorithm", "ifll"], FAILURE, "known: bc, ibc, ifl"),
+        (["run", "--algorithm", "iifl-r"], FAILURE, "allocation.budget is 0"),
         (["run", "--seed", "-1"], FAILURE, "must be at least 0"),
         (["reproduce", "navigatoin"], FAILURE, "did you mean 'navigation'"),
         (["report", "/nowhere"], FAILURE, "/nowhere"),

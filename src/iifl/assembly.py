@@ -68,6 +68,12 @@ def make_rules(config: RunConfig) -> Rules:
     )
 
 
+def require_budget(config: RunConfig) -> None:
+    """Refuse a run whose humans go to robots at random without saying how often."""
+    if config.allocation.order == "random" and config.fleet.timesteps and not config.allocation.budget:
+        raise ConfigError("allocation.budget is 0; the order random needs one: as many human actions as IIFL used")
+
+
 def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, ...] = ()) -> Order:
     """The priority function of the run, with û and, for ThriftyDAgger, the scales of risk and uncertainty."""
     allocation, fleet = config.allocation, config.fleet
@@ -79,10 +85,7 @@ def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, ...] = 
         case "C.U.R.":
             return ConstraintUncertaintyRisk(threshold, allocation.risk_threshold)
         case "random":
-            if not allocation.budget and fleet.timesteps:
-                raise ConfigError(
-                    "allocation.budget is 0; the order random needs one: as many human actions as IIFL used"
-                )
+            require_budget(config)
             return RandomBudget(allocation.budget, fleet.timesteps, fleet.humans)
         case "thrifty":
             risk, uncertainty = scales

@@ -24,6 +24,7 @@ from iifl.assembly import (
     make_rules,
     make_supervisors,
     make_task,
+    require_budget,
     sizes_of,
 )
 from iifl.checks import ConfigError
@@ -106,6 +107,7 @@ def execute(
 
     A run that has finished is only loaded. `watch` sees the world before every timestep of the trials.
     """
+    require_budget(config)
     manifest = Manifest.gather(to_dict(config))
     if RunFolder.holds_run(path):
         folder = RunFolder.resume(path)
