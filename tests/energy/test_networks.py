@@ -145,3 +145,10 @@ def test_bad_input_is_refused() -> None:
         EnergyNetwork(width=0)
     with pytest.raises(ValueError, match="unknown kind"):
         EnergyNetwork(kind="cnn")  # type: ignore[arg-type]
+
+
+def test_one_member_alone_has_its_own_energies_and_gradients() -> None:
+    energy, actions = ensemble().eval().at(batch(5, 4)), batch(3, 5, 7, 2)
+    alone, together = energy.only(1).value_and_grad(actions[1:2]), energy.value_and_grad(actions)
+    for one, all_of_them in zip(alone, together, strict=True):
+        torch.testing.assert_close(one, all_of_them[1:2])

@@ -98,6 +98,19 @@ class ConditionalEnergy:
         """Energies (E, B, K)."""
         return torch.cat([self._energies(part, a)[0] for part, a in self._chunks(actions)], dim=1)
 
+    def only(self, member: int) -> "ConditionalEnergy":
+        """The energies of one member, with an ensemble axis of 1."""
+        one = slice(member, member + 1)
+        return ConditionalEnergy(
+            from_state=self.from_state[one],
+            of_actions=self.of_actions[one],
+            weights=[weight[one] for weight in self.weights],
+            biases=[bias[one] for bias in self.biases],
+            last_weight=self.last_weight[one],
+            last_bias=self.last_bias[one],
+            residual=self.residual,
+        )
+
     def value_and_grad(self, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Energies (E, B, K) and ∂E/∂a (E, B, K, A), which is itself differentiable by the weights."""
         energies, gradients = zip(*(self._value_and_grad(part, a) for part, a in self._chunks(actions)), strict=True)

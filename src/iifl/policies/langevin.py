@@ -79,7 +79,7 @@ class LangevinPolicy(Learner):
         """Actions from one set of chains, the uncertainty from two more."""
         self.model.eval()
         energy = self.model.at(self._states(observations))
-        actions = self._sample(energy, self.config.draws).best()[0]
+        actions = self._sample(energy.only(0), self.config.draws).best()[0]
         samples = self._sample(energy, self.config.draws)
         return Decision(self._world_actions(actions), self._divergence(energy, samples).cpu().numpy())
 
