@@ -12,6 +12,7 @@ Presets differ in the policy alone: `fast` is the default, `paper` has the hyper
 the method of the paper at a size for a small CPU.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -47,7 +48,8 @@ def preset(task: str, algorithm: Algorithm, name: Preset = "fast") -> RunConfig:
         learning=LearningConfig(update_every=_update_every(algorithm, 1000)),
         policy=_policy(algorithm, name),
     )
-    return _navigation(config, name) if task == "navigation" else config
+    own = _TASKS.get(task)
+    return own(config, name) if own else config
 
 
 def _policy(algorithm: Algorithm, name: Preset) -> PolicyConfig:
@@ -105,3 +107,9 @@ def _navigation(config: RunConfig, name: Preset) -> RunConfig:
         ),
         policy=policy,
     )
+
+
+_TASKS: dict[str, Callable[[RunConfig, Preset], RunConfig]] = {
+    "navigation": _navigation,
+}
+"""What a task means by its presets, where that differs from the table above."""
