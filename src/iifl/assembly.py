@@ -21,7 +21,7 @@ from iifl.loop import Lesson, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
 from iifl.policies.learner import Sizes
-from iifl.registry import POLICIES, SUPERVISORS, TASKS
+from iifl.registry import POLICIES, SCRIPTED, SUPERVISORS, TASKS, crowd_of
 from iifl.supervisors.base import Supervisors
 from iifl.tasks.fleet import FleetTask
 
@@ -32,9 +32,11 @@ def make_task(name: str, robots: int, seed: int, **options: Any) -> FleetTask:
     return task
 
 
-def make_supervisors(name: str, humans: int, robots: int, rng: np.random.Generator) -> Supervisors:
-    """The people of the world `name`."""
-    crowd: Supervisors = SUPERVISORS.load(name)(humans, robots, rng)
+def make_supervisors(
+    task: str, humans: int, robots: int, rng: np.random.Generator, supervisor: str = SCRIPTED
+) -> Supervisors:
+    """The people of the world `task`: scripted ones, or of another kind that it has."""
+    crowd: Supervisors = SUPERVISORS.load(crowd_of(task, supervisor))(humans, robots, rng)
     return crowd
 
 

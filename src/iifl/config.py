@@ -14,7 +14,7 @@ from iifl.checks import ConfigError, at_least
 from iifl.policies.explicit import ExplicitConfig
 from iifl.policies.implicit import ImplicitConfig
 from iifl.policies.langevin import LangevinConfig
-from iifl.registry import TASKS, nearest
+from iifl.registry import SCRIPTED, TASKS, nearest, spelled, supervisors_known
 
 Algorithm = Literal["bc", "ibc", "ifl", "iifl-r", "iifl"]
 OrderName = Literal["C", "U.C.", "C.U.R.", "thrifty", "random"]
@@ -104,6 +104,8 @@ class RunConfig:
     """The world."""
     algorithm: Algorithm = "iifl"
     """What learns and who is helped; the rest of the configuration starts from its preset."""
+    supervisor: str = SCRIPTED
+    """Who helps: scripted, or another kind of people that the task has."""
     seed: int = 0
     """Everything random in the run follows from it."""
     trials: int = 0
@@ -118,10 +120,15 @@ class RunConfig:
     policy: PolicyConfig = field(default_factory=ImplicitConfig)
 
     def __post_init__(self) -> None:
+        for name in ("task", "supervisor"):
+            object.__setattr__(self, name, spelled(getattr(self, name)))
         at_least(self, 0, "seed", "trials")
         at_least(self, 1, "checkpoint_every")
         if self.task not in TASKS.names():
             raise ConfigError(f"unknown task '{self.task}': {nearest(self.task, TASKS.names())}")
+        if self.supervisor not in supervisors_known(self.task):
+            known = nearest(self.supervisor, supervisors_known(self.task))
+            raise ConfigError(f"unknown supervisor '{self.supervisor}' of {self.task}: {known}")
         if self.device.split(":")[0] not in ("cpu", "cuda"):
             raise ConfigError(f"device is '{self.device}'; it must be cpu or cuda")
         if self.algorithm not in get_args(Algorithm):

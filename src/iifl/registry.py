@@ -21,6 +21,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{hint}known: {', '.join(names)}"
 
 
+def spelled(name: str) -> str:
+    """A name as it is registered: on the command line a dash is as good as an underscore."""
+    return name.replace("-", "_")
+
+
 class Registry:
     """One kind of thing, by name."""
 
@@ -40,6 +45,7 @@ class Registry:
 
     def load(self, name: str) -> Any:
         """Import and return what is registered under `name`."""
+        name = spelled(name)
         if name not in self._entries:
             raise UnknownNameError(f"unknown {self.kind} '{name}': {nearest(name, self._entries)}")
         module, attribute = self._entries[name].split(":")
@@ -58,6 +64,9 @@ TASKS = Registry(
     },
 )
 
+SCRIPTED = "scripted"
+"""The people that every task has; others are registered as TASK/NAME."""
+
 SUPERVISORS = Registry(
     "supervisors of task",
     {
@@ -69,6 +78,18 @@ SUPERVISORS = Registry(
         "cube_stacking": "iifl.supervisors.cube_stacking:CubeStackingSupervisors",
     },
 )
+
+def crowd_of(task: str, supervisor: str) -> str:
+    """The name in `SUPERVISORS` of a task's people of this kind; `scripted` are those every task has."""
+    task, supervisor = spelled(task), spelled(supervisor)
+    return task if supervisor == SCRIPTED else f"{task}/{supervisor}"
+
+
+def supervisors_known(task: str) -> list[str]:
+    """All kinds of people that a task has."""
+    others = [name.split("/")[1] for name in SUPERVISORS.names() if name.startswith(f"{spelled(task)}/")]
+    return [SCRIPTED, *others]
+
 
 POLICIES = Registry(
     "policy",

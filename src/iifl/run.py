@@ -163,7 +163,7 @@ def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fl
     sizes = sizes_of(task)
     memory = make_memory(config.policy, sizes, rng)
     policy = make_policy(config.policy, sizes, config.seed, config.device)
-    supervisors = make_supervisors(config.task, config.fleet.humans, config.fleet.robots, rng)
+    supervisors = make_supervisors(config.task, config.fleet.humans, config.fleet.robots, rng, config.supervisor)
     critic = _critic(config, sizes)
     saved = folder.checkpoints.load_latest() if folder.checkpoints.paths() else None
     if saved is None:
@@ -312,7 +312,7 @@ def _sum_up(config: RunConfig, folder: RunFolder, trials: Trials | None, experim
         "experiment": experiment,
         "task": config.task,
         "algorithm": config.algorithm,
-        "supervisors": "scripted",
+        "supervisors": config.supervisor,
         "seed": config.seed,
         "scale": scale,
     }

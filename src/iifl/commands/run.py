@@ -14,7 +14,7 @@ from iifl.checks import ConfigError
 from iifl.commands.progress import stages
 from iifl.config import RunConfig
 from iifl.presets import ALGORITHMS, PRESETS, Preset, preset
-from iifl.registry import TASKS, nearest
+from iifl.registry import TASKS, nearest, spelled
 from iifl.run import Finished, execute, start_again
 
 
@@ -60,6 +60,8 @@ def _starting_point(options: Sequence[str]) -> RunConfig:
     chosen, _ = first.parse_known_args(options)
     for kind, known in (("task", TASKS.names()), ("algorithm", ALGORITHMS), ("preset", PRESETS)):
         name = getattr(chosen, kind)
+        if kind == "task":
+            name = chosen.task = spelled(name)
         if name not in known:
             raise ConfigError(f"unknown {kind} '{name}': {nearest(name, known)}")
     return preset(chosen.task, chosen.algorithm, chosen.preset)
