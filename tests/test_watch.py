@@ -1,48 +1,78 @@
-"""Pictures of a fleet: who is in charge is seen from the border."""
+"""Pictures of a fleet: who is in charge is seen from the frame and read in its caption."""
 
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from iifl.camera import BORDER, STRIP, Camera, State, legend, state_of
+from iifl.cli import main
 from iifl.records import NOBODY, Timestep
 from iifl.tasks.reacher import Reacher
-from iifl.watch import BLUE, BORDER, GREEN, GREY, ORANGE, RED, Camera, save_film, watch_expert, watch_fleet
+from iifl.watch import save_film, watch_fleet, watch_people
+
+HEIGHT, WIDTH = 48 + STRIP + BORDER, 64 + 2 * BORDER
 
 
 @pytest.fixture
 def camera():
-    task = Reacher(4)
+    task = Reacher(5)
     task.reset()
     try:
-        camera = Camera(task, range(4), columns=3, width=64, height=48)
+        camera = Camera(task, 5, columns=3, width=64, height=48)
     except Exception as error:  # any driver has its own error
         pytest.skip(f"this machine cannot draw: {error}")
     yield camera
     camera.close()
 
 
-def test_borders_say_who_is_in_charge(camera):
-    camera.task.failed[[1, 3]], camera.task.success[2] = True, True
-    picture = camera.shoot(helped=np.array([True, True, False, False]))
-    height, width = 48 + 2 * BORDER, 64 + 2 * BORDER
-    assert picture.shape == (2 * height, 3 * width, 3)
-    corners = [tuple(picture[row * height, column * width]) for row in range(2) for column in range(3)]
-    assert corners == [BLUE, ORANGE, GREEN, RED, (255, 255, 255), (255, 255, 255)]
+def colours(picture: Image.Image, rows: int, columns: int, height: int, width: int) -> list[tuple[int, ...]]:
+    """The lower left corners of the frames in a picture."""
+    pixels = np.asarray(picture)
+    return [tuple(pixels[STRIP + (r + 1) * height - 1, c * width]) for r in range(rows) for c in range(columns)]
+
+
+def timestep(**given: list[bool] | list[int]) -> Timestep:
+    """A timestep of five robots; what is not given did not happen."""
+    fields = {name: np.zeros(5, bool) for name in Timestep.__dataclass_fields__}
+    return Timestep(**fields | {name: np.array(value) for name, value in given.items()})
+
+
+def test_what_a_robot_did_follows_from_the_timestep():
+    working = timestep(
+        human_of=[NOBODY, 3, 2, NOBODY, NOBODY],
+        failed=[False, False, True, True, False],
+        ended=[False, False, False, False, True],
+    )
+    found = [state_of(robot, working) for robot in range(5)]
+    assert found == [State.ALONE, State.HELPED, State.RESET, State.FAILED, State.OVER]
+    won = timestep(human_of=[NOBODY] * 5, ended=[True] * 5, success=[True] * 5)
+    assert state_of(0, won) is State.SUCCESS
+
+
+def test_frames_say_who_is_in_charge(camera):
+    states = [State.HELPED, State.RESET, State.SUCCESS, State.FAILED, State.ALONE]
+    picture = camera.shoot(states, "a title")
+    assert picture.size == (3 * WIDTH, STRIP + 2 * HEIGHT)
+    assert colours(picture, 2, 3, HEIGHT, WIDTH) == [*(state.colour for state in states), (255, 255, 255)]
+
+
+def test_every_state_has_a_colour_of_its_own_in_the_legend():
+    pixels = {tuple(pixel) for pixel in np.asarray(legend(1000)).reshape(-1, 3)}
+    assert len({state.colour for state in State}) == len(State)
+    assert {state.colour for state in State} <= pixels
 
 
 def test_a_robot_that_moved_looks_different(camera):
-    before = camera.shoot()
+    states = [State.ALONE] * 5
+    before = np.asarray(camera.shoot(states, ""))
     camera.task.qpos[:, 0] = 1.0
-    after = camera.shoot()
-    assert (
-        before[BORDER : 48 + BORDER, BORDER : 64 + BORDER] != after[BORDER : 48 + BORDER, BORDER : 64 + BORDER]
-    ).any()
-    np.testing.assert_array_equal(before[0], after[0])  # the border
+    after = np.asarray(camera.shoot(states, ""))
+    assert (before != after).any()
+    np.testing.assert_array_equal(before[: 2 * STRIP], after[: 2 * STRIP])  # title and caption
 
 
 def test_without_a_screen_mujoco_is_told_to_draw_without_one():
@@ -52,24 +82,27 @@ def test_without_a_screen_mujoco_is_told_to_draw_without_one():
     assert found.stdout.strip() == ("egl" if sys.platform == "linux" else "None")
 
 
-def test_films_have_all_their_pictures(tmp_path):
-    pictures = [np.full((20, 30, 3), shade, np.uint8) for shade in (0, 100, 200)]
+def test_films_have_all_their_pictures_and_a_legend(tmp_path):
+    pictures = [Image.new("RGB", (300, 20), (shade, shade, shade)) for shade in (0, 100, 200, 50)]
     save_film(pictures, tmp_path / "film.webp", 0.05)
-    assert Image.open(tmp_path / "film.webp").n_frames == 3
-    save_film(pictures, tmp_path / "sheet.png", 0.05, columns=2)
-    sheet = np.asarray(Image.open(tmp_path / "sheet.png"))
-    assert sheet.shape == (40, 60, 3)
-    assert [int(sheet[y, x, 0]) for y, x in ((5, 5), (5, 45), (25, 5), (25, 45))] == [0, 100, 200, 255]
+    film = Image.open(tmp_path / "film.webp")
+    assert (film.n_frames, film.size) == (4, (300, 20 + STRIP))
+    save_film(pictures, tmp_path / "sheet.png", 0.05)
+    sheet = Image.open(tmp_path / "sheet.png")
+    width, height = 300 + 2 * BORDER, 20 + 2 * BORDER
+    assert sheet.size == (3 * width, 2 * height + STRIP)
+    middles = [(column * width + 150, row * height + 15) for row in range(2) for column in range(3)]
+    assert [sheet.getpixel(middle)[0] for middle in middles] == [0, 100, 200, 50, 255, 255]
 
 
 def test_another_kind_of_file_is_refused(tmp_path):
     with pytest.raises(ValueError, match="avi: a film is"):
-        save_film([np.zeros((2, 2, 3), np.uint8)], tmp_path / "film.avi", 0.1)
+        watch_people("reacher", tmp_path / "film.avi", robots=1, steps=1, every=1)
 
 
-def test_a_world_without_bodies_cannot_be_filmed():
+def test_a_world_without_bodies_cannot_be_filmed(tmp_path):
     with pytest.raises(ValueError, match="Navigation is not a MuJoCo world"):
-        watch_expert("navigation", Path("film.webp"), robots=1, steps=1, every=1)
+        watch_people("navigation", tmp_path / "film.webp", robots=1, steps=1, every=1)
 
 
 def test_a_fleet_at_work_is_filmed_with_the_people_who_help(camera, tmp_path):
@@ -78,11 +111,23 @@ def test_a_fleet_at_work_is_filmed_with_the_people_who_help(camera, tmp_path):
 
         def advance(self):
             self.task.step(np.zeros((2, 2), np.float32))
-            none = np.zeros(2)
-            return Timestep(np.array([0, NOBODY]), none, none, none, none, none, none, none), None
+            return timestep(human_of=[0, NOBODY, 0, 0, 0]), None
 
     Work.task.reset()
-    watch_fleet(Work(), tmp_path / "film.png", robots=6, steps=5, every=2)
-    sheet = np.asarray(Image.open(tmp_path / "film.png"))
-    first, second = sheet[0, 0], sheet[0, 320 + 2 * BORDER]
-    assert (tuple(first), tuple(second)) == (BLUE, GREY)
+    watch_fleet(Work(), tmp_path / "film.png", robots=6, steps=5, every=5)
+    film = Image.open(tmp_path / "film.png")
+    picture = film.crop((BORDER, BORDER, *film.size))
+    found = colours(picture, 1, 2, 240 + STRIP + BORDER, 320 + 2 * BORDER)
+    assert found == [State.HELPED.colour, State.ALONE.colour]
+
+
+def test_people_are_filmed_until_their_episodes_are_over(camera, tmp_path):
+    watch_people("reacher", tmp_path / "film.webp", robots=2, steps=1000, every=10)
+    assert 1 < Image.open(tmp_path / "film.webp").n_frames <= Reacher.episode_steps / 10
+
+
+@pytest.mark.parametrize("wrong", [["--robots", "0"], ["--steps", "0"], ["--every", "0"]])
+def test_a_film_of_nothing_is_refused(wrong, capsys):
+    with pytest.raises(SystemExit):
+        main(["watch", "reacher", *wrong])
+    assert f"{wrong[0][2:]} is 0" in capsys.readouterr().err

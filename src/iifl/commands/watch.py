@@ -7,47 +7,61 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
+from iifl.checks import at_least
 from iifl.commands.progress import stages
 from iifl.config import RunConfig, from_dict
+from iifl.registry import spelled
 from iifl.run import execute
 from iifl.runs.folder import RunFolder
-from iifl.watch import watch_expert, watch_fleet
+from iifl.watch import watch_fleet, watch_people
+
+PICTURES = 12
+"""Of a sheet, unless somebody says how far apart they are."""
 
 
 @dataclass(frozen=True)
 class Watch:
     """Film several robots of a MuJoCo world, without a screen.
 
-    Borders: blue, a human is with this robot; red, it has failed; orange, a human resets it; green, it ended well.
+    The frame of each robot says who is in charge. Grey: it is on its own; blue: a human is in control; red: it has
+    failed and waits; orange: a human resets it; green: a success; violet: an episode without success.
     """
 
     world: tyro.conf.Positional[str]
     """The world, by name."""
     policy: str = "expert"
-    """Who acts: the word expert, or the folder of a finished run, whose fleet then works on while it is filmed."""
+    """Who acts: the word expert for the people of the world at work by themselves, or the folder of a finished run,
+    whose fleet then works on while it is filmed."""
     out: Path | None = None
     """A .webp or .gif animation, or a .png with a sheet of pictures; none: runs/WORLD.webp."""
     robots: int = 6
     """How many robots are seen."""
     steps: int = 300
     """Timesteps of the film."""
-    every: int = 3
-    """Timesteps from picture to picture."""
+    every: int | None = None
+    """Timesteps from picture to picture; none: 3, or as many as make a sheet of 12 pictures."""
+
+    def __post_init__(self) -> None:
+        at_least(self, 1, "robots", "steps")
+        if self.every is not None:
+            at_least(self, 1, "every")
 
 
 def command(options: Sequence[str], console: Console) -> None:
     """Film, and say where the film is."""
     given = tyro.cli(Watch, prog="iifl watch", args=options)
-    out = given.out or Path("runs") / f"{given.world}.webp"
+    world = spelled(given.world)
+    out = given.out or Path("runs") / f"{world}.webp"
+    every = given.every or (max(1, given.steps // PICTURES) if out.suffix == ".png" else 3)
     out.parent.mkdir(parents=True, exist_ok=True)
     if given.policy == "expert":
-        watch_expert(given.world, out, given.robots, given.steps, given.every)
+        watch_people(world, out, given.robots, given.steps, every)
     else:
         with stages(console) as progress:
             # a film is no result: the run may be of an older program
-            config = _configuration(Path(given.policy), given.world)
+            config = _configuration(Path(given.policy), world)
             fleet = execute(config, Path(given.policy), progress, force=True).fleet
-        watch_fleet(fleet, out, given.robots, given.steps, given.every)
+        watch_fleet(fleet, out, given.robots, given.steps, every)
     console.print(f"The film is in {out}")
 
 
