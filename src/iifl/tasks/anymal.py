@@ -7,6 +7,8 @@ benchmark. Where MuJoCo differs from PhysX, this world does the following.
   whose torque is computed anew in every substep and limited to 80 N m.
 - The legs are in the order left front, right front, left hind, right hind, each with hip abduction (HAA), hip flexion
   (HFE) and knee flexion (KFE).
+- The joints keep the MuJoCo model's own damping (1 N m s/rad) beside the 2 of their control, and the feet its friction
+  (0.8), whatever the ground's.
 - Base, thighs and shanks have simple shapes of their own; a part fails by the net contact force on it. The legs do not
   collide with each other.
 - The torque in the reward and the contact forces are those of the last substep.
