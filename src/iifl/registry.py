@@ -79,6 +79,7 @@ SUPERVISORS = Registry(
     },
 )
 
+
 def crowd_of(task: str, supervisor: str) -> str:
     """The name in `SUPERVISORS` of a task's people of this kind; `scripted` are those every task has."""
     task, supervisor = spelled(task), spelled(supervisor)

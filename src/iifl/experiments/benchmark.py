@@ -1,6 +1,7 @@
 """The IFL benchmark (section 5.2, Figure "IFL Benchmark"): five algorithms on Ball Balance, Ant and Anymal.
 
 IIFL-R has the human actions of IIFL on the same world and seed as its budget, so it runs after it, in the same job.
+Small scales give every world time for at least one whole episode, since a success is a whole episode.
 Leaves a folder with the runs, `summary.json`, `report.json`, the curves over time with their figure, and `report.html`.
 Runs that are finished are not run again.
 """
@@ -16,6 +17,7 @@ from iifl.config import Algorithm, RunConfig
 from iifl.experiments.scale import Scale
 from iifl.pool import Job, run_jobs
 from iifl.presets import preset
+from iifl.registry import TASKS
 from iifl.report.curves import Curve, write_curves
 from iifl.report.figures import curves_over_time, save_figure
 from iifl.report.page import build_report
@@ -23,9 +25,11 @@ from iifl.report.results import Row, write_summary
 from iifl.report.story import Claim, Difference, FigureNote, Metric, Story, write_story
 from iifl.run import Progress, execute, start_again
 from iifl.runs.folder import RunFolder
+from iifl.tasks.fleet import FleetTask
 
 NAME = "benchmark"
-TASKS = ("ball_balance", "ant", "anymal")
+LABELS = {"ball_balance": "Ball Balance", "ant": "Ant", "anymal": "Anymal"}
+WORLDS = tuple(LABELS)
 ALGORITHMS: tuple[Algorithm, ...] = ("bc", "ibc", "ifl", "iifl-r", "iifl")
 DRAWN = ("successes", "hard_resets", "rohe_total_success")
 POINTS = 200
@@ -37,18 +41,20 @@ class Size:
     """The numbers that a scale sets."""
 
     seeds: int
-    timesteps: int  # T
+    timesteps: int  # T, unless an episode of the world takes longer
     update_every: int  # t̂ of the implicit policies
     calibration: int  # timesteps of the calibrating run
     pretraining: int | None  # gradient steps; none: half as many as there are transitions
 
 
 SIZES: dict[Scale, Size] = {
-    "smoke": Size(1, 600, 200, 50, 400),
+    "smoke": Size(2, 600, 200, 50, 400),
     "cpu": Size(3, 2000, 500, 1000, None),
     "paper": Size(3, 10_000, 1000, 1000, None),
 }
 
+SLACK = 1.1
+"""T is at least so many episodes of the world."""
 
 # How long the runs take beside each other, and their stages in them: for the estimate of the time left only.
 _STAGES = {"pretrain": 0.3, "calibrate": 0.2, "fleet at work": 0.5}
@@ -63,20 +69,29 @@ _WORK: dict[Algorithm, tuple[float, dict[str, float]]] = {
 def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) -> Path:
     """Run what is not there yet, on all cores, and build the report; returns the page."""
     jobs = []
-    for task in TASKS:
+    for task in WORLDS:
         for seed in range(SIZES[scale].seeds):
-            for algorithm, (work, stages) in _WORK.items():  # the longest first
-                arguments = (configuration(task, algorithm, seed, scale), out / "runs", scale, fresh)
-                jobs.append(Job(f"{task} {algorithm.upper()} seed {seed}", _run, arguments, work, stages))
+            for algorithm, (weight, stages) in _WORK.items():
+                config = configuration(task, algorithm, seed, scale)
+                work = weight * config.fleet.timesteps
+                name, arguments = f"{task} {algorithm.upper()} seed {seed}", (config, out / "runs", scale, fresh)
+                jobs.append(Job(name, _run, arguments, work, stages))
+    jobs.sort(key=lambda job: -job.work)  # so that no core waits for a long one at the end
     rows = [Row(**row) for summary in run_jobs(jobs, console, "Benchmark") for row in summary]
-    rows.sort(key=lambda row: (TASKS.index(row.task), _place(row.algorithm), row.seed))
+    rows.sort(key=lambda row: (WORLDS.index(row.task), _place(row.algorithm), row.seed))
     write_summary(out, rows)
     story = _story(scale)
     write_story(out, story)
-    curves = [curve for task in TASKS for algorithm in ALGORITHMS for curve in _curves(out, task, algorithm, scale)]
+    curves = [curve for task in WORLDS for algorithm in ALGORITHMS for curve in _curves(out, task, algorithm, scale)]
     write_curves(out, NAME, curves)
     save_figure(curves_over_time(curves, story), out / "over-time")
     return build_report([out], out / "report.html")
+
+
+def timesteps(task: str, scale: Scale) -> int:
+    """T of a world at a scale."""
+    world: type[FleetTask] = TASKS.load(task)
+    return max(SIZES[scale].timesteps, round(SLACK * world.episode_steps))
 
 
 def configuration(task: str, algorithm: Algorithm, seed: int, scale: Scale, budget: int = 0) -> RunConfig:
@@ -87,7 +102,7 @@ def configuration(task: str, algorithm: Algorithm, seed: int, scale: Scale, budg
     return replace(
         config,
         seed=seed,
-        fleet=replace(config.fleet, timesteps=size.timesteps),
+        fleet=replace(config.fleet, timesteps=timesteps(task, scale)),
         allocation=replace(config.allocation, budget=budget, calibration_timesteps=size.calibration),
         learning=replace(
             config.learning,
@@ -125,7 +140,7 @@ def _curves(out: Path, task: str, algorithm: Algorithm, scale: Scale) -> list[Cu
     if not all(RunFolder.holds_run(folder) for folder in folders):
         return []
     metrics = [RunFolder.read(folder).read_metrics() for folder in folders]
-    T = SIZES[scale].timesteps
+    T = timesteps(task, scale)
     kept = np.unique(np.linspace(0, T - 1, min(POINTS, T)).astype(int))
     names = [name for name in DRAWN if _teaches(algorithm) or not name.startswith("rohe")]
     return [
@@ -146,6 +161,7 @@ def _place(algorithm: str) -> int:
 def _story(scale: Scale) -> Story:
     """What the reader needs to judge the rows."""
     size, config = SIZES[scale], configuration("ant", "iifl", 0, scale)
+    length = ", ".join(f"{timesteps(world, scale):,} ({label})" for world, label in LABELS.items())
     against: tuple[str, ...] = tuple(name for name in ALGORITHMS if name != "iifl")
     return Story(
         title="The IFL benchmark: a hundred robots, ten people, one way of doing it",
@@ -155,7 +171,7 @@ def _story(scale: Scale) -> Story:
             "how many hard resets does it need, and what does human time buy?"
         ),
         algorithms=ALGORITHMS,
-        labels={"ball_balance": "Ball Balance", "ant": "Ant", "anymal": "Anymal", "scripted": "trained experts"},
+        labels={**LABELS, "scripted": "trained experts"},
         metrics=(
             Metric("successes", "Task successes", "higher"),
             Metric("hard_resets", "Hard resets", "lower"),
@@ -182,7 +198,7 @@ def _story(scale: Scale) -> Story:
         ),
         settings={
             "Fleet": (
-                f"N = {config.fleet.robots}, M = {config.fleet.humans}, T = {size.timesteps}, "
+                f"N = {config.fleet.robots}, M = {config.fleet.humans}, T = {length}, "
                 f"t_T = {config.fleet.minimum_intervention}, t_R = {config.fleet.reset_steps}"
             ),
             "Offline": f"{config.learning.demonstrations} episodes of the expert",
@@ -203,9 +219,7 @@ def _story(scale: Scale) -> Story:
             *(
                 ()
                 if scale == "paper"
-                else (
-                    Difference("T = 10,000.", f"T = {size.timesteps}.", f"The scale '{scale}'; --scale paper has it."),
-                )
+                else (Difference("T = 10,000.", f"T = {length}.", f"The scale '{scale}'; --scale paper has it."),)
             ),
         ),
         commands=(f"iifl reproduce benchmark --scale {scale}",),

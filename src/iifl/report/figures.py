@@ -148,6 +148,8 @@ def _draw_curves(axes: Axes, curves: Sequence[Curve], story: Story) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(_thousands)
     axes.margins(x=0)
+    if not any(curve.values.any() for curve in curves):
+        axes.set_ylim(-0.05, 1)  # a line at zero, not a scale of nothing
 
 
 def _draw_cell(axes: Axes, y: int, table: Table, column: int, shade: str) -> None:
