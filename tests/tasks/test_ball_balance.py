@@ -121,6 +121,17 @@ def test_force_sensors_carry_the_tray_and_the_ball():
     assert -world.sensors[0, [2, 8, 14]].sum() == pytest.approx(carried * 9.81, rel=0.01)
 
 
+def test_a_tray_that_is_tipped_over_lies_on_the_ground():
+    world = BallBalance(1)
+    pairs = set()
+    for one in range(world.model.ngeom):
+        for other in range(world.model.ngeom):
+            if world.model.geom_contype[one] & world.model.geom_conaffinity[other]:
+                pairs.add(frozenset((world.model.geom(one).name or "leg", world.model.geom(other).name or "leg")))
+    expected = [("tray", "ground"), ("ball", "ground"), ("ball", "tray"), ("ball", "leg")]
+    assert pairs == {frozenset(pair) for pair in expected}
+
+
 def test_full_actions_do_not_break_the_mechanism():
     world = BallBalance(8)
     world.reset(seed=0)

@@ -8,7 +8,8 @@ The numbers are those of the public Isaac Gym benchmark. Where MuJoCo differs fr
 - The feet are pinned by `connect` constraints (critically damped, 20 ms) instead of attractors.
 - Each force sensor sits between the tray and a leg and turns with the tray: x points outwards along the leg, z up
   through the tray. It measures what the leg exerts on the tray, so that at rest the z forces carry tray and ball.
-- The ball meets the tray, the legs and the ground; the mechanism does not collide with itself.
+- The ball meets the tray, the legs and the ground, and a tray that is tipped over meets the ground; the legs do not,
+  for their feet are pinned into it. The mechanism does not collide with itself.
 """
 
 from math import cos, degrees, pi, sin, sqrt
@@ -72,14 +73,17 @@ def balance_bot() -> str:
   <visual><global offwidth="1280" offheight="960"/></visual>
   <asset>
     <texture type="skybox" builtin="gradient" rgb1="0.85 0.9 0.95" rgb2="0.6 0.7 0.8" width="64" height="64"/>
+    <texture name="checks" type="2d" builtin="checker" rgb1="0.8 0.85 0.8" rgb2="0.7 0.75 0.7"
+             width="256" height="256"/>
+    <material name="ground" texture="checks" texrepeat="1 1" texuniform="true"/>
   </asset>
   <worldbody>
     <light directional="true" pos="0 0 5" dir="0.2 0.2 -1" castshadow="false"/>
-    <camera name="follow" pos="0 -3 2" xyaxes="1 0 0 0 0.42 0.9"/>
-    <geom name="ground" type="plane" size="0 0 1" rgba="0.8 0.85 0.8 1"/>
+    <camera name="follow" pos="0 -2.4 1.5" xyaxes="1 0 0 0 0.35 0.94"/>
+    <geom name="ground" type="plane" size="0 0 1" material="ground" rgba="1 1 1 1" conaffinity="2"/>
     <body name="tray" pos="0 0 {TRAY_HEIGHT}">
       <freejoint/>
-      <geom name="tray" type="cylinder" size="{TRAY_RADIUS} {TRAY_THICKNESS / 2}" density="100"/>
+      <geom name="tray" type="cylinder" size="{TRAY_RADIUS} {TRAY_THICKNESS / 2}" density="100" contype="3"/>
       {"".join(_leg(i) for i in legs)}
     </body>
     <body name="ball" pos="0 0 1">
