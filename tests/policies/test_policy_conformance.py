@@ -158,3 +158,21 @@ def test_a_policy_of_bootstraps_that_are_not_its_own_is_refused(name):
     memory.add(np.zeros((4, 3)), np.tile(LOW, (4, 1)), np.zeros(4, int))
     with pytest.raises((RuntimeError, ValueError)):
         make(name).learn(memory, 1)
+
+
+@every_policy
+def test_every_tensor_is_made_on_the_policys_own_device(name):
+    """Under another default device, a tensor made without naming one would meet those of the policy and be refused."""
+    policy, memory = make(name), make_memory()
+    with torch.device("meta"):
+        policy.fit_normalisation(memory)
+        policy.learn(memory, 2)
+        decision = policy.decide(memory.observations)
+    assert np.isfinite(decision.uncertainty).all()
+    assert same_states(policy, taught_and_asked(name))
+
+
+def taught_and_asked(name: str):
+    policy = taught(name, steps=2)
+    policy.decide(make_memory().observations)
+    return policy

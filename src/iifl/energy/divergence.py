@@ -57,7 +57,7 @@ def pairwise_shared_jeffreys(energies: Tensor, log_weights: Tensor, temperature:
         )
     centred = energies.double() - energies[..., :1].double()
     weights = torch.log_softmax(log_weights.double(), -1).exp()
-    means = (weights.unsqueeze(0) * centred.unsqueeze(1)).sum(-1)
+    means = torch.einsum("i...k,j...k->ij...", centred, weights)
     return _pairwise(means, temperature).clamp(min=0)  # the clamp only takes off rounding
 
 

@@ -17,6 +17,9 @@ from iifl.energy.spectral import SpectralNorm
 ROWS_PER_CHUNK = 4096
 """Rows (states × actions) that one pass takes when no tape is kept: their activations then stay in cache."""
 
+ROWS_PER_GPU_CHUNK = 1 << 18
+"""The same on a GPU: enough to fill it, and a few gigabytes of activations at most."""
+
 
 @dataclass(frozen=True)
 class EnergyNetwork:
@@ -125,7 +128,8 @@ class ConditionalEnergy:
                 f"got {tuple(actions.shape)}"
             )
         actions = actions.expand(E, B, *actions.shape[-2:])
-        states = B if torch.is_grad_enabled() else max(1, ROWS_PER_CHUNK // (E * actions.shape[2]))
+        rows = ROWS_PER_CHUNK if actions.device.type == "cpu" else ROWS_PER_GPU_CHUNK
+        states = B if torch.is_grad_enabled() else max(1, rows // (E * actions.shape[2]))
         for start in range(0, B, states):
             yield self.from_state[:, start : start + states], actions[:, start : start + states]
 

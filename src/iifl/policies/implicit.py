@@ -30,6 +30,9 @@ from iifl.policies.mixture import WIDEST, TruncatedMixture
 from iifl.policies.networks import EnsembleMLP
 from iifl.records import Decision, FloatArray
 
+MODES = 16
+"""Components whose means are candidates for an action: the likeliest of each member, from all members together."""
+
 
 @dataclass(frozen=True)
 class ImplicitConfig:
@@ -100,6 +103,17 @@ class TiltedEnergy:
         """f, between −bound and bound."""
         return self.bound * torch.tanh(self.free_correction(actions) / self.bound)
 
+    def downhill(self, actions: Tensor) -> Tensor:
+        """Actions (B, K, A) one step further down the mean energy of the members: (B, K, A).
+
+        The step is the slope divided by the precision of the mixtures, so that it needs no step size: where f is flat
+        it is the mean shift (Fukunaga and Hostetler 1975), which leads to the nearest mode.
+        """
+        slope, precision = self.proposal.slope(actions)
+        free, free_slope = self.free_correction.value_and_grad(actions)
+        slope = slope + (1 - torch.tanh(free / self.bound).square()).unsqueeze(-1) * free_slope
+        return (actions - slope.mean(0) / precision.mean(0)).clamp(-1, 1)
+
     def __call__(self, actions: Tensor) -> Tensor:
         """−log q + f."""
         return self.correction(actions) - self.proposal.log_density(actions)
@@ -118,23 +132,28 @@ class ImplicitPolicy(Learner):
     @torch.no_grad()
     def decide(self, observations: FloatArray) -> Decision:
         """Actions and uncertainties from one set of draws."""
-        states = self._states(observations)
-        energy = self.model.at(states)
+        energy = self.model.at(self._states(observations))
         members = self.config.members
-        own = energy.proposal.sample(self.config.draws // members, self.generator)  # (E, N, K/E, A)
-        draws = own.permute(1, 0, 2, 3).flatten(1, 2)  # (N, K, A), from the equal mixture of all proposals
-        modes = energy.proposal.means.permute(1, 0, 2, 3).flatten(1, 2)  # (N, E·M, A)
-        candidates = torch.cat([draws, modes], 1)
+        own = energy.proposal.spread(self.config.draws // members, self.generator)  # (E, N, K/E, A)
+        draws = _together(own)  # (N, K, A), from the equal mixture of all proposals
+        candidates = torch.cat([draws, energy.downhill(_together(energy.proposal.modes(MODES // members)))], 1)
 
-        log_density = energy.proposal.log_density(candidates)  # (E, N, K + E·M)
+        log_density = energy.proposal.log_density(candidates)  # (E, N, K + MODES)
         energies = energy.correction(candidates) - log_density
-        best = energies.mean(0).argmin(-1)
-        actions = candidates[torch.arange(len(states)), best]
+        actions = self._polished(energy, candidates, energies.mean(0))
 
         K = draws.shape[1]
         drawn, log_pool = energies[..., :K], torch.logsumexp(log_density[..., :K], 0) - math.log(members)
         uncertainty = shared_jeffreys(drawn, log_importance_weights(drawn, log_pool))
         return Decision(self._world_actions(actions), uncertainty.cpu().numpy())
+
+    def _polished(self, energy: TiltedEnergy, candidates: Tensor, energies: Tensor) -> Tensor:
+        """The candidate (N, K, A) of lowest energy (N, K), or where one step downhill leads if that is lower: (N, A)."""
+        lowest, best = energies.min(-1, keepdim=True)
+        before = candidates.take_along_dim(best.unsqueeze(-1), 1)  # (N, 1, A)
+        after = energy.downhill(before)
+        lower = energy(after).mean(0) < lowest
+        return torch.where(lower.unsqueeze(-1), after, before).squeeze(1)
 
     @torch.no_grad()
     def energies(self, observations: FloatArray, actions: FloatArray) -> FloatArray:
@@ -152,3 +171,8 @@ class ImplicitPolicy(Learner):
         # The logits −E − log q of ranking NCE are −f: the proposal's density cancels, and learns from likelihood alone.
         tilt = energy.correction(torch.cat([actions.unsqueeze(2), counter_examples], 2))
         return info_nce(tilt[..., 0], tilt[..., 1:]).mean(1) - likelihood
+
+
+def _together(actions: Tensor) -> Tensor:
+    """The actions of all members (E, B, K, A) as one set (B, E·K, A)."""
+    return actions.transpose(0, 1).flatten(1, 2)

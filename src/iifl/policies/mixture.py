@@ -12,10 +12,11 @@ no finite optimum.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 from torch import Generator, Tensor
+from torch.quasirandom import SobolEngine
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 WIDEST = 0.5
@@ -69,17 +70,61 @@ class TruncatedMixture:
 
     def log_density(self, actions: Tensor) -> Tensor:
         """log q of every member at actions (E, B, K, A) or (B, K, A) in the box: (E, B, K)."""
+        return torch.logsumexp(self._log_parts(actions), -1)
+
+    def modes(self, count: int) -> Tensor:
+        """The means of the `count` likeliest components, or of all if there are fewer: (E, B, count, A)."""
+        likeliest = self.log_shares.topk(min(count, self.log_shares.shape[-1]), -1).indices
+        return self.means.take_along_dim(likeliest.unsqueeze(-1), 2)
+
+    def slope(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradient of −log q, and the precision of the components that answer for each action: (E, B, K, A) both.
+
+        With r_m the share of component m in the density at a, they are Σ_m r_m (a − μ_m)/σ_m² and Σ_m r_m/σ_m².
+        """
+        answerable = torch.softmax(self._log_parts(actions), -1)
+        precision = self.widths.square().reciprocal()
+        curvature = answerable @ precision
+        return curvature * actions - answerable @ (precision * self.means), curvature
+
+    def _log_parts(self, actions: Tensor) -> Tensor:
+        """The log of every component's part of the density (E, B, K, M)."""
         factors, constants = self._quadratic
-        return torch.logsumexp(torch.cat([actions.square(), actions], -1) @ factors + constants, -1)
+        return torch.cat([actions.square(), actions], -1) @ factors + constants
 
     def sample(self, count: int, generator: Generator) -> Tensor:
-        """`count` draws of each member at each state: (E, B, count, A)."""
-        E, B, M, A = self.means.shape
-        shares = self.log_shares.exp().view(E * B, M)
-        chosen = torch.multinomial(shares, count, replacement=True, generator=generator).view(E, B, count, 1)
-        chosen = chosen.expand(E, B, count, A)
+        """`count` independent draws of each member at each state: (E, B, count, A)."""
+        E, B, _, A = self.means.shape
+        return self._draw(self._uniforms((E, B, count, 1 + A), generator))
+
+    def spread(self, count: int, generator: Generator) -> Tensor:
+        """As `sample`, but the draws of a member at a state are spread evenly over its density, and so not independent.
+
+        They are the points of one Sobol sequence, moved around the unit cube by a random shift for each member and
+        state (Cranley and Patterson 1976): every single draw has the density q, and means over them are less noisy.
+        """
+        E, B, _, A = self.means.shape
+        shifts = self._uniforms((E, B, 1, 1 + A), generator)
+        return self._draw((_sobol(count, 1 + A).to(shifts) + shifts).frac())
+
+    def _uniforms(self, shape: tuple[int, ...], generator: Generator) -> Tensor:
+        return torch.rand(shape, generator=generator, dtype=self.means.dtype, device=self.means.device)
+
+    def _draw(self, uniforms: Tensor) -> Tensor:
+        """The draw of each point (E, B, K, 1 + A) of the unit cube: its component, and its place on every axis."""
+        E, B, K, _ = uniforms.shape
+        M, A = self.means.shape[2:]
+        cumulative = self.log_shares.exp().cumsum(-1)
+        chosen = torch.searchsorted(cumulative, uniforms[..., 0].contiguous()).clamp(max=M - 1)  # sums round
+        chosen = chosen.unsqueeze(-1).expand(E, B, K, A)
         low, high, means, widths = (t.gather(2, chosen) for t in (*self._bounds, self.means, self.widths))
-        uniforms = torch.rand(chosen.shape, generator=generator, dtype=means.dtype, device=means.device)
-        probabilities = torch.lerp(low, high, uniforms).clamp(SMALLEST, 1 - SMALLEST)
+        probabilities = torch.lerp(low, high, uniforms[..., 1:]).clamp(SMALLEST, 1 - SMALLEST)
         draws: Tensor = means + widths * torch.special.ndtri(probabilities)
         return draws.clamp(-1, 1)
+
+
+@cache
+def _sobol(count: int, dimensions: int) -> Tensor:
+    """The first points of the Sobol sequence (count, dimensions)."""
+    points: Tensor = SobolEngine(dimensions).draw(count)
+    return points
