@@ -5,6 +5,7 @@ The runs are as small as they can be: 6 robots, 2 humans, 30 timesteps in the ma
 
 import os
 import random
+import shutil
 import signal
 import time
 import traceback
@@ -36,6 +37,9 @@ from iifl.run import execute, start_again
 from iifl.runs.files import StorageError
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
+from iifl.runs.manifest import ManifestMismatchError
+
+pytestmark = pytest.mark.usefixtures("unchanged_source")
 
 LIGHT = Optimisation(batch=8, learning_rate=1e-2)
 POLICIES = {
@@ -72,16 +76,8 @@ def values(path: Path) -> dict[str, float]:
     return {row["metric"]: row["value"] for row in RunFolder.read(path).read_summary()}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def unchanged_source():
-    """A run is bound to the source it was started with; these tests go on while somebody edits it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("iifl.runs.manifest._source_digest", lambda package: "0" * 16)
-        yield
-
-
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Path:
+def finished(tmp_path_factory, unchanged_source) -> Path:
     """A run that nothing interrupted."""
     path = tmp_path_factory.mktemp("finished") / "run"
     execute(tiny(trials=2), path)
@@ -151,11 +147,50 @@ def test_a_finished_run_is_only_loaded(finished):
     before, times = ending(finished), {path: path.stat().st_mtime_ns for path in finished.glob("*.json")}
     stages = set()
     again = execute(tiny(trials=2), finished, lambda stage, done, total: stages.add(stage))
-    assert stages <= {"trials"}
+    assert not stages
     assert again.fleet.timestep == 30
     assert again.summary == RunFolder.read(finished).read_summary()
     assert ending(finished) == before
     assert {path: path.stat().st_mtime_ns for path in finished.glob("*.json")} == times
+
+
+ELSEWHERE = {"machine": {"processor": "abacus"}, "threads": {"torch": "64"}, "source": "0" * 64}
+
+
+def made_elsewhere(path: Path) -> None:
+    """Let the run have been made by another program on another machine."""
+    replace(RunFolder.read(path).manifest, **ELSEWHERE).write(path / "manifest.json")
+
+
+def test_a_finished_run_loads_anywhere_and_an_unfinished_one_goes_on_only_where_it_was(tmp_path, finished):
+    path = tmp_path / "run"
+    shutil.copytree(finished, path)
+    rows = RunFolder.read(path).read_summary()
+    (path / "summary.json").unlink()  # now it is unfinished
+    made_elsewhere(path)
+    with pytest.raises(ManifestMismatchError, match="processor: the run has abacus"):
+        execute(tiny(trials=2), path)
+    with RunFolder.resume(path) as folder:
+        folder.write_summary(rows)
+        again = execute(tiny(trials=2), path)  # not even the lock is asked for
+    assert again.summary == rows
+    assert again.fleet.timestep == 30
+    with pytest.raises(ConfigError, match=r"other settings \(seed\)"):
+        execute(tiny(trials=2, seed=1), path)
+    (path / "summary.json").unlink()
+    assert execute(tiny(trials=2), path, force=True).summary == rows
+    assert ending(path) == ending(finished)
+
+
+def test_a_finished_run_without_its_last_checkpoint_gives_no_older_fleet(tmp_path, finished):
+    path = tmp_path / "run"
+    shutil.copytree(finished, path)
+    newest = RunFolder.read(path).checkpoints.paths()[-1]
+    newest.write_bytes(newest.read_bytes()[:-1])
+    again = execute(tiny(trials=2), path)
+    assert again.summary == RunFolder.read(finished).read_summary()
+    with pytest.warns(UserWarning, match="passing over"), pytest.raises(StorageError, match="the last checkpoint is l"):
+        _ = again.fleet
 
 
 def test_another_configuration_in_the_same_folder_is_refused_with_the_reason(finished):
@@ -166,9 +201,11 @@ def test_another_configuration_in_the_same_folder_is_refused_with_the_reason(fin
     execute(tiny(trials=2), finished)  # and the lock was given back
 
 
-def test_two_processes_cannot_write_one_run(finished):
-    with RunFolder.resume(finished), pytest.raises(StorageError, match="being written by another process"):
-        execute(tiny(trials=2), finished)
+def test_two_processes_cannot_write_one_run(tmp_path, finished):
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "summary.json").unlink()
+    with RunFolder.resume(tmp_path / "run"), pytest.raises(StorageError, match="being written by another process"):
+        execute(tiny(trials=2), tmp_path / "run")
 
 
 @pytest.mark.parametrize("killed", [False, True])

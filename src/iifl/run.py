@@ -7,6 +7,7 @@ bits. `execute` is the whole of it, `trial` the robots alone.
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,7 +36,8 @@ from iifl.policies.base import Policy
 from iifl.policies.learner import Sizes
 from iifl.records import Timestep
 from iifl.registry import TASKS
-from iifl.runs.files import write_json
+from iifl.runs.checkpoint import Checkpoint
+from iifl.runs.files import StorageError
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
 from iifl.runs.manifest import Manifest
@@ -89,8 +91,17 @@ class Finished:
     """A run that has ended."""
 
     config: RunConfig
-    fleet: Fleet
+    path: Path
     summary: list[dict[str, Any]]
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """The fleet as it was in the end, from the last checkpoint."""
+        checkpoints = RunFolder.read(self.path).checkpoints
+        saved = checkpoints.load_latest()
+        if saved.t != self.config.fleet.timesteps:
+            raise StorageError(checkpoints.folder, f"the last checkpoint is lost, the newest is of timestep {saved.t}")
+        return _fleet(self.config, saved, silent)[0]
 
 
 def execute(
@@ -105,33 +116,41 @@ def execute(
 ) -> Finished:
     """Run `config` in the folder `path`, or go on with the run of this configuration that is there.
 
-    A run that has finished is only loaded. `watch` sees the world before every timestep of the trials.
+    A run that has finished is only loaded, whatever program and machine it was made with; one that has not goes on only
+    where it ends with the bits that it would have had. `watch` sees the world before every timestep of the trials.
     """
     require_budget(config)
-    manifest = Manifest.gather(to_dict(config))
-    if RunFolder.holds_run(path):
-        folder = RunFolder.resume(path)
-        try:
-            _require_same_config(path, folder.manifest.config, manifest.config)
-            folder.manifest.require_same(manifest, force=force)
-        except BaseException:
-            folder.close()
-            raise
-    else:
-        folder = RunFolder.create(path, manifest)
-    with folder:
+    if RunFolder.holds_run(path) and (done := RunFolder.read(path)).is_finished:
+        _require_same_config(path, done.manifest.config, config)
+        return Finished(config, path, done.read_summary())
+    with _open(config, path, force) as folder:
         fleet, origin = _begin(config, folder, progress)
-        if not folder.is_finished:
-            _work(config, fleet, folder, progress, origin)
-            trials = trial(config, fleet.policy, progress, watch) if config.trials else None
-            _sum_up(config, folder, trials, experiment, scale)
-        return Finished(config, fleet, folder.read_summary())
+        _work(config, fleet, folder, progress, origin)
+        trials = trial(config, fleet.policy, progress, watch) if config.trials else None
+        _sum_up(config, folder, trials, experiment, scale)
+        return Finished(config, path, folder.read_summary())
 
 
-def _require_same_config(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _open(config: RunConfig, path: Path, force: bool) -> RunFolder:
+    """The folder of a new run, or of the unfinished one that is there if it can go on here."""
+    manifest = Manifest.gather(to_dict(config))
+    if not RunFolder.holds_run(path):
+        return RunFolder.create(path, manifest)
+    folder = RunFolder.resume(path)
+    try:
+        _require_same_config(path, folder.manifest.config, config)
+        folder.manifest.require_same(manifest, force=force)
+    except BaseException:
+        folder.close()
+        raise
+    return folder
+
+
+def _require_same_config(path: Path, there: dict[str, Any], config: RunConfig) -> None:
     """A folder holds one run; going on with it under other numbers would make it nobody's."""
+    wanted = to_dict(config)
     if there != wanted:
-        names = [name for name in wanted if there.get(name) != wanted[name]]
+        names = sorted(name for name in wanted.keys() | there.keys() if there.get(name) != wanted.get(name))
         raise ConfigError(
             f"{path} holds a run with other settings ({', '.join(names)}): choose another folder with --out, or delete "
             "that run and start anew with --fresh"
@@ -142,7 +161,7 @@ def start_again(path: Path) -> None:
     """Delete the run in this folder, and nothing else that is there."""
     if RunFolder.holds_run(path):
         with RunFolder.resume(path) as folder:
-            for name in ("summary.json", "metrics.json", "threshold.json"):
+            for name in ("summary.json", "SHA256SUMS", "metrics.json", "threshold.json"):
                 (folder.path / name).unlink(missing_ok=True)
             _forget_journal(folder)
             shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
@@ -157,7 +176,20 @@ def _forget_journal(folder: RunFolder) -> None:
 
 
 def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fleet, Origin]:
-    """The fleet as the last checkpoint left it; or pretrained, calibrated, and before its first timestep."""
+    """The fleet as the last checkpoint left it; or a new one, with its journal and its first checkpoint."""
+    saved = folder.checkpoints.load_latest() if folder.checkpoints.paths() else None
+    fleet, origin = _fleet(config, saved, progress)
+    if saved is None:
+        _forget_journal(folder)  # of a run that was killed before its first checkpoint
+        sizes = sizes_of(fleet.task)
+        Journal.create(folder.journal, fleet.task.num_envs, sizes.observation, sizes.action).close()
+        folder.checkpoints.save(0, fleet.state_dict(), origin.to_meta())
+    folder.write_threshold(origin.to_meta())
+    return fleet, origin
+
+
+def _fleet(config: RunConfig, saved: Checkpoint | None, progress: Progress) -> tuple[Fleet, Origin]:
+    """The fleet of a checkpoint; or pretrained, calibrated, and before its first timestep."""
     rng = np.random.default_rng(config.seed)
     task = make_task(config.task, config.fleet.robots, config.seed)
     sizes = sizes_of(task)
@@ -165,7 +197,6 @@ def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fl
     policy = make_policy(config.policy, sizes, config.seed, config.device)
     supervisors = make_supervisors(config.task, config.fleet.humans, config.fleet.robots, rng, config.supervisor)
     critic = _critic(config, sizes)
-    saved = folder.checkpoints.load_latest() if folder.checkpoints.paths() else None
     if saved is None:
         _pretrain(config, policy, memory, rng, progress)
         origin = _calibrate(config, policy, critic, memory, progress)
@@ -173,12 +204,7 @@ def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fl
         origin = Origin.from_meta(saved.meta)
     order = make_order(config, origin.threshold.value, origin.scales)
     fleet = Fleet(task, policy, supervisors, order, memory, make_rules(config), rng, critic)
-    if saved is None:
-        _forget_journal(folder)  # of a run that was killed before its first checkpoint
-        Journal.create(folder.journal, task.num_envs, sizes.observation, sizes.action).close()
-        write_json(folder.path / "threshold.json", origin.to_meta(), "threshold")
-        folder.checkpoints.save(0, fleet.state_dict(), origin.to_meta())
-    else:
+    if saved is not None:
         fleet.load_state_dict(saved.state)
     return fleet, origin
 

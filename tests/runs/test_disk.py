@@ -88,7 +88,7 @@ def test_a_read_only_disk(on_its_own_disk, make_step, holds_steps, manifest):
             "journal.sqlite: .*read-only": lambda: Journal.open(folder.journal),
             "other.sqlite: .*read-only": lambda: Journal.create(disk / "other.sqlite", 13, 5, 3),
             "checkpoint-000000002.safetensors: .*read-only": lambda: folder.checkpoints.save(2, {}, {}),
-            "summary.json: .*read-only": lambda: folder.write_summary([]),
+            "SHA256SUMS: .*read-only": lambda: folder.write_summary([]),
             "lock: .*read-only": lambda: RunFolder.resume(disk / "run"),
             "new: .*read-only": lambda: RunFolder.create(disk / "new", manifest),
         }.items():

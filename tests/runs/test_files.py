@@ -1,10 +1,13 @@
+import ast
 import errno
 import math
 import os
+from pathlib import Path
 
 import pytest
 
-from iifl.runs.failpoints import FAILPOINTS, FILE_STEPS, armed, failpoint
+import iifl
+from iifl.runs.failpoints import FAILPOINTS, FILE_KINDS, FILE_STEPS, armed, failpoint
 from iifl.runs.files import StorageError, read_bytes, read_json, temporary_path, write_atomically, write_json
 
 
@@ -80,6 +83,19 @@ def test_json_is_strict_both_ways(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(StorageError, match=r"a\.json: is damaged"):
             read_json(path)
+
+
+def test_every_kind_of_file_that_is_written_has_failpoints():
+    called: dict[str, set[str]] = {"write_json": set(), "write_atomically": set(), "publish": set()}
+    for path in Path(iifl.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in called:
+                kind = node.args[-1]
+                called[node.func.id] |= {kind.value} if isinstance(kind, ast.Constant) else set()
+    assert set().union(*called.values()) <= set(FILE_KINDS)
+    assert {"config", "manifest", "threshold", "checkpoint", "metrics", "sums", "summary"} <= set().union(
+        *called.values()
+    )
 
 
 def test_failpoints_are_known_and_disarmed_in_the_end():

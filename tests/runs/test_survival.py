@@ -14,7 +14,7 @@ import torch
 
 from iifl.runs.checkpoint import Checkpoints
 from iifl.runs.failpoints import FAILPOINTS, armed
-from iifl.runs.files import StorageError
+from iifl.runs.files import StorageError, write_json
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
 
@@ -49,7 +49,9 @@ def go_on(path, manifest, make_step, until=STEPS) -> None:
             if until < STEPS:
                 return
             checkpoints.save(STEPS, {"total": total}, {})
+        folder.write_threshold({"value": 0.5})
         folder.write_metrics({"total": total.tolist()})
+        write_json(path / "notes.json", {"total": total.sum()}, "extra")
         folder.write_summary([{**ROW, "metric": "total", "value": total.sum()}])
 
 
@@ -57,7 +59,7 @@ def ending(path) -> dict[str, bytes]:
     """All that the run has to show in the end."""
     with Journal.open(path / "journal.sqlite", read_only=True) as journal:
         journaled = b"".join(column.tobytes() for column in [*journal.read().values(), *journal.transitions()])
-    names = ("config.json", "metrics.json", "summary.json")
+    names = ("config.json", "threshold.json", "metrics.json", "notes.json", "summary.json")
     files = [*(path / name for name in names), *(path / "checkpoints").iterdir()]
     return {"journal": journaled, **{file.name: file.read_bytes() for file in files}}
 

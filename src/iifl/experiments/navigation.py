@@ -88,8 +88,8 @@ def _run(config: RunConfig, folder: Path, scale: Scale, fresh: bool, progress: P
     if not (folder / "energies.json").exists():
         if not poses:  # the run was killed between its end and this
             trial(config, finished.fleet.policy, progress, watch)
-        write_json(folder / "ways.json", _ways(np.stack(poses)), "ways")
-        write_json(folder / "energies.json", _energies(finished), "energies")
+        write_json(folder / "ways.json", _ways(np.stack(poses)), "extra")
+        write_json(folder / "energies.json", _energies(finished), "extra")
     return finished.summary
 
 

@@ -7,7 +7,7 @@ an empty dictionary.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-FILE_KINDS = ("config", "manifest", "metrics", "summary", "checkpoint", "journal")
+FILE_KINDS = ("config", "manifest", "threshold", "checkpoint", "journal", "metrics", "sums", "summary", "extra")
 FILE_STEPS = ("write", "fsync", "rename", "fsync_folder")
 
 FAILPOINTS = frozenset(
@@ -15,7 +15,10 @@ FAILPOINTS = frozenset(
     | {"checkpoint.remove"}
     | {"journal.append", "journal.commit", "journal.truncate", "journal.sync", "journal.close"}
 )
-"""Every failpoint there is: the steps of each kind of file, and those of the open journal."""
+"""Every failpoint there is: the steps of each kind of file, and those of the open journal.
+
+Sums are the checksums of a finished run, extra is what an experiment keeps beside a run.
+"""
 
 _armed: dict[str, Callable[[], None]] = {}
 

@@ -93,13 +93,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_json(path: Path, value: Any, kind: str) -> None:
-    """Write `value` as strict JSON (no NaN, no infinity), atomically."""
+def encode_json(path: Path, value: Any) -> bytes:
+    """What a JSON file at `path` holds: strict JSON (no NaN, no infinity)."""
     try:
         text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path} was not written, its content is not strict JSON: {error}") from error
-    write_atomically(path, (text + "\n").encode(), kind)
+    return (text + "\n").encode()
+
+
+def write_json(path: Path, value: Any, kind: str) -> None:
+    """Write `value` as strict JSON, atomically."""
+    write_atomically(path, encode_json(path, value), kind)
 
 
 def read_json(path: Path) -> Any:

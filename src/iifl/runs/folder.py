@@ -6,13 +6,16 @@ threshold.json  how unsure is too unsure (û), and the run that it was calibrate
 journal.sqlite  what happened in every timestep
 checkpoints/    the newest two states to go on from
 metrics.json    the reported numbers over time
+SHA256SUMS      checksums of the JSON files of a finished run (`sha256sum --check SHA256SUMS`)
 summary.json    tidy rows of final numbers; a run that has it is finished
 lock            held by the process that is writing
 """
 
 import fcntl
+import hashlib
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -21,9 +24,20 @@ from typing import IO, Any
 import numpy as np
 
 from iifl.runs.checkpoint import Checkpoints
-from iifl.runs.files import StorageError, read_json, storage_errors, write_json
+from iifl.runs.files import (
+    StorageError,
+    encode_json,
+    read_bytes,
+    read_json,
+    storage_errors,
+    write_atomically,
+    write_json,
+)
 from iifl.runs.manifest import Manifest
 
+_SUMS = "SHA256SUMS"
+_SUMMED = ("config.json", "manifest.json", "threshold.json", "metrics.json")
+_RESTORE = "restore it from a copy, or start the run again with --fresh"
 SUMMARY_KEYS = ("experiment", "task", "algorithm", "supervisors", "seed", "scale", "metric", "value")
 
 
@@ -73,6 +87,8 @@ class RunFolder:
         path = Path(path)
         if not cls.holds_run(path):
             raise StorageError(path, "holds no run (it has no manifest.json): check the path")
+        if (path / "summary.json").exists():
+            _check_sums(path)
         manifest = Manifest.read(path / "manifest.json")
         if read_json(path / "config.json") != manifest.config:
             raise StorageError(
@@ -100,6 +116,10 @@ class RunFolder:
         """Whether the summary, the last file of a run, was written."""
         return (self.path / "summary.json").exists()
 
+    def write_threshold(self, threshold: Mapping[str, Any]) -> None:
+        """Write û and where it comes from."""
+        write_json(self.path / "threshold.json", dict(threshold), "threshold")
+
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the reported numbers over time."""
         write_json(self.path / "metrics.json", dict(metrics), "metrics")
@@ -110,8 +130,14 @@ class RunFolder:
         return value
 
     def write_summary(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write the tidy rows that finish the run."""
-        write_json(self.path / "summary.json", tidy_rows(rows), "summary")
+        """Write the tidy rows that finish the run, and before them the checksums of all JSON files."""
+        path = self.path / "summary.json"
+        summary = encode_json(path, tidy_rows(rows))
+        contents = {name: read_bytes(self.path / name) for name in _SUMMED if (self.path / name).exists()}
+        contents["summary.json"] = summary
+        lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in contents.items()]
+        write_atomically(self.path / _SUMS, "".join(lines).encode(), "sums")
+        write_atomically(path, summary, "summary")
 
     def read_summary(self) -> list[dict[str, Any]]:
         """What `write_summary` wrote."""
@@ -131,6 +157,22 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_sums(path: Path) -> None:
+    """Refuse a finished run in which a JSON file is no longer what it was in the end."""
+    sums = path / _SUMS
+    if not sums.exists():
+        warnings.warn(f"{sums} is missing: the files beside it cannot be checked", stacklevel=4)
+        return
+    lines = read_bytes(sums).decode(errors="replace").splitlines()
+    kept = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    there = [name for name in (*_SUMMED, "summary.json") if (path / name).exists()]
+    if differing := sorted(set(kept) ^ set(there)):
+        raise StorageError(sums, f"does not fit the files beside it ({', '.join(differing)}): {_RESTORE}")
+    for name in there:
+        if kept[name] != hashlib.sha256(read_bytes(path / name)).hexdigest():
+            raise StorageError(path / name, f"does not match {_SUMS}, one of them is damaged: {_RESTORE}")
 
 
 def tidy_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
