@@ -10,6 +10,7 @@ them up to date, so positions and velocities in an observation are current and f
 milliseconds) old, as they are on a real robot.
 """
 
+import os
 from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar
@@ -42,7 +43,7 @@ def signed_unit(size: int) -> spaces.Box:
 
 
 class MujocoFleet(FleetTask):
-    """N robots, each in its own simulation of `model`, on `threads` threads (0: all cores)."""
+    """N robots, each in its own simulation of `model`, on `threads` threads (0: OMP_NUM_THREADS, or all cores)."""
 
     substeps: ClassVar[int]
     """Steps of the physics in one step of the world."""
@@ -61,7 +62,8 @@ class MujocoFleet(FleetTask):
     ) -> None:
         super().__init__(num_envs, observation, action, seed)
         self.model = model
-        self.batch = Batch(model, num_envs, threads)
+        allowed = os.environ.get("OMP_NUM_THREADS", "")  # what a pool of processes gives to each
+        self.batch = Batch(model, num_envs, threads or (int(allowed) if allowed.isdigit() else 0))
         self.qpos: FloatArray = self.batch.bind("qpos")
         self.qvel: FloatArray = self.batch.bind("qvel")
         self.ctrl: FloatArray = self.batch.bind("ctrl")
