@@ -8,11 +8,11 @@ Runs that are finished are not run again.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 
+from iifl.chain import Chain, chained, execute_chain
 from iifl.config import Algorithm, RunConfig
 from iifl.experiments.scale import Scale
 from iifl.pool import Job, run_jobs
@@ -23,7 +23,6 @@ from iifl.report.figures import curves_over_time, save_figure
 from iifl.report.page import build_report
 from iifl.report.results import Row, write_summary
 from iifl.report.story import Claim, Difference, FigureNote, Metric, Story, write_story
-from iifl.run import Progress, execute, start_again
 from iifl.runs.folder import RunFolder
 from iifl.tasks.fleet import FleetTask
 
@@ -59,7 +58,7 @@ SLACK = 1.1
 # How long the runs take beside each other, and their stages in them: for the estimate of the time left only.
 _STAGES = {"pretrain": 0.3, "calibrate": 0.2, "fleet at work": 0.5}
 _WORK: dict[Algorithm, tuple[float, dict[str, float]]] = {
-    "iifl": (6.0, _STAGES),
+    "iifl": (6.0, chained(_STAGES, ("iifl", "iifl-r"))),
     "ibc": (2.0, {"pretrain": 0.6, "fleet at work": 0.4}),
     "ifl": (2.0, _STAGES),
     "bc": (1.0, {"pretrain": 0.6, "fleet at work": 0.4}),
@@ -74,10 +73,12 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
             for algorithm, (weight, stages) in _WORK.items():
                 config = configuration(task, algorithm, seed, scale)
                 work = weight * config.fleet.timesteps
-                name, arguments = f"{task} {algorithm.upper()} seed {seed}", (config, out / "runs", scale, fresh)
-                jobs.append(Job(name, _run, arguments, work, stages))
+                configs = (config, configuration(task, "iifl-r", seed, scale)) if algorithm == "iifl" else (config,)
+                folders = tuple(_folder(out / "runs", task, each.algorithm, seed) for each in configs)
+                name, chain = f"{task} {algorithm.upper()} seed {seed}", Chain(configs, folders, NAME, scale, fresh)
+                jobs.append(Job(name, execute_chain, (chain,), work, stages, folders[0] / "log.txt"))
     jobs.sort(key=lambda job: -job.work)  # so that no core waits for a long one at the end
-    rows = [Row(**row) for summary in run_jobs(jobs, console, "Benchmark") for row in summary]
+    rows = [Row(**row) for runs in run_jobs(jobs, console, "Benchmark") for summary in runs for row in summary]
     rows.sort(key=lambda row: (WORLDS.index(row.task), _place(row.algorithm), row.seed))
     write_summary(out, rows)
     story = _story(scale)
@@ -94,7 +95,7 @@ def timesteps(task: str, scale: Scale) -> int:
     return max(SIZES[scale].timesteps, round(SLACK * world.episode_steps))
 
 
-def configuration(task: str, algorithm: Algorithm, seed: int, scale: Scale, budget: int = 0) -> RunConfig:
+def configuration(task: str, algorithm: Algorithm, seed: int, scale: Scale) -> RunConfig:
     """The run of one algorithm on one world."""
     size = SIZES[scale]
     config = preset(task, algorithm)
@@ -103,30 +104,13 @@ def configuration(task: str, algorithm: Algorithm, seed: int, scale: Scale, budg
         config,
         seed=seed,
         fleet=replace(config.fleet, timesteps=timesteps(task, scale)),
-        allocation=replace(config.allocation, budget=budget, calibration_timesteps=size.calibration),
+        allocation=replace(config.allocation, calibration_timesteps=size.calibration),
         learning=replace(
             config.learning,
             update_every=size.update_every if implicit else config.learning.update_every,
             pretraining_steps=size.pretraining,
         ),
     )
-
-
-def _run(config: RunConfig, runs: Path, scale: Scale, fresh: bool, progress: Progress) -> list[dict[str, Any]]:
-    """One run in its own folder; after IIFL also IIFL-R."""
-    summary = _execute(config, runs, scale, fresh, progress)
-    budget = round(next(row["value"] for row in summary if row["metric"] == "human_actions"))
-    if config.algorithm != "iifl" or budget == 0:  # where nobody was ever asked, there is nothing to spend at random
-        return summary
-    random = configuration(config.task, "iifl-r", config.seed, scale, budget)
-    return summary + _execute(random, runs, scale, fresh, progress)
-
-
-def _execute(config: RunConfig, runs: Path, scale: Scale, fresh: bool, progress: Progress) -> list[dict[str, Any]]:
-    folder = _folder(runs, config.task, config.algorithm, config.seed)
-    if fresh:
-        start_again(folder)
-    return execute(config, folder, progress, experiment=NAME, scale=scale).summary
 
 
 def _folder(runs: Path, task: str, algorithm: str, seed: int) -> Path:

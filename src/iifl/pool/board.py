@@ -43,7 +43,9 @@ class Board:
             transient=True,
         )
         self._total = sum(job.work for job in jobs)
-        self._everything = self._display.add_task(f"[bold]{escape(title)}", total=self._total, stage="", **_TO_COME)
+        self._everything = self._display.add_task(
+            f"[bold]{escape(title)}", total=self._total, stage="", amount="", left=""
+        )
         self._began = time.monotonic()
         self._lines: dict[int, TaskID] = {}
         self._paces: dict[int, Pace] = {}
@@ -61,7 +63,7 @@ class Board:
         job, now = self._jobs[sign.number], time.monotonic()
         share = job.share(sign.stage, sign.done, sign.total)
         if sign.number not in self._lines:
-            self._lines[sign.number] = self._display.add_task(f"  {escape(job.name)}", stage="", **_TO_COME)
+            self._lines[sign.number] = self._add(f"  {escape(job.name)}")
             self._paces[sign.number] = Pace(share, now, share)
         pace = self._paces[sign.number]
         pace.done = max(pace.done, share)
@@ -83,13 +85,14 @@ class Board:
         if outcome.number in self._lines:
             self._display.remove_task(self._lines.pop(outcome.number))
         if outcome.error:
-            log = f"\n  its log: {job.log}" if job.log else ""
-            self._display.print(
-                f"[red]failed:[/red] {escape(job.name)}: {escape(outcome.error + log)}", highlight=False
-            )
+            told = f"{job.name}: {outcome.error}" + (f"\n  its log: {job.log}" if job.log else "")
+            self._display.print(f"[red]failed:[/red] {escape(told)}", highlight=False)
         elif not self._console.is_terminal:
             self._console.print(f"{self._ended} of {len(self._jobs)}: {escape(job.name)}", highlight=False)
         self._show_everything(now)
+
+    def _add(self, name: str, total: float | None = None) -> TaskID:
+        return self._display.add_task(name, total=total, stage="", amount="", left="")
 
     def _show_everything(self, now: float) -> None:
         first = sum(self._jobs[number].work * pace.first for number, pace in self._paces.items())
@@ -100,9 +103,6 @@ class Board:
             amount=f"{self._ended} of {len(self._jobs)} ended",
             left=_left_text(Pace(first, self._began, done).left(self._total, now)),
         )
-
-
-_TO_COME = {"amount": "", "left": ""}
 
 
 def _left_text(seconds: float | None) -> str:

@@ -4,6 +4,7 @@ Ray carries a job to its worker and the outcome back with cloudpickle, in memory
 that jobs write must be at the same path on all machines.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -27,10 +28,10 @@ class Cluster:
 
     def __enter__(self) -> Self:
         variables = {"env_vars": thread_variables(self._threads)}
-        ray.init(address=self._address, runtime_env=variables, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=self._address, runtime_env=variables, log_to_driver=False, logging_level=logging.ERROR)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        self._mailbox = _Mailbox.options(scheduling_strategy=here).remote()  # it lives as long as this process
-        at_work = _perform.options(num_cpus=self._threads, max_retries=LIVES)
+        self._mailbox: Any = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=here).remote()
+        at_work: Any = ray.remote(_perform).options(num_cpus=self._threads, max_retries=LIVES)
         for number, job in enumerate(self._jobs):
             self._numbers[at_work.remote(number, job, self._threads, self._mailbox)] = number
         return self
@@ -53,7 +54,6 @@ class Cluster:
         ray.shutdown()
 
 
-@ray.remote(num_cpus=0)
 class _Mailbox:
     """Where the jobs leave their signs of progress."""
 
@@ -70,7 +70,6 @@ class _Mailbox:
         return taken
 
 
-@ray.remote
 def _perform(number: int, job: Job, threads: int, mailbox: Any) -> Outcome:
     torch.set_num_threads(threads)
     return perform(number, job, mailbox.put.remote)

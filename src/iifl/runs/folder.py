@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import math
 import os
+import time
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -39,6 +40,10 @@ _SUMS = "SHA256SUMS"
 _SUMMED = ("config.json", "manifest.json", "threshold.json", "metrics.json")
 _RESTORE = "restore it from a copy, or start the run again with --fresh"
 SUMMARY_KEYS = ("experiment", "task", "algorithm", "supervisors", "seed", "scale", "metric", "value")
+
+
+class LockedError(StorageError):
+    """Another process is writing this run."""
 
 
 class RunFolder:
@@ -100,6 +105,20 @@ class RunFolder:
     def holds_run(path: Path) -> bool:
         """Whether a run was started in this folder."""
         return (Path(path) / "manifest.json").exists()
+
+    @staticmethod
+    def wait(path: Path, patience: float) -> None:
+        """Wait so many seconds at most for another process to let go of this folder."""
+        end = time.monotonic() + patience
+        while Path(path).is_dir():
+            try:
+                _locked(Path(path)).close()
+            except LockedError:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
 
     @property
     def journal(self) -> Path:
@@ -224,7 +243,7 @@ def _locked(path: Path) -> IO[str]:
         file.seek(0)
         holder = file.read().strip() or "unknown"
         file.close()
-        raise StorageError(path, f"is being written by another process ({holder}): wait for it or end it") from None
+        raise LockedError(path, f"is being written by another process ({holder}): wait for it or end it") from None
     except OSError as error:
         file.close()
         raise StorageError(lock, f"cannot be locked ({error.strerror}): choose a folder on a local disk") from error
