@@ -11,6 +11,7 @@ from iifl.registry import nearest
 
 COMMANDS = {
     "run": "Run one algorithm on one task; every number is an option.",
+    "sweep": "Run tasks × algorithms × seeds, on this machine or on many.",
     "reproduce": "Reproduce a table or a figure of the paper, with its report.",
     "report": "Build one HTML page from any set of result folders.",
     "train-expert": "Train the expert supervisor of a world.",
