@@ -4,7 +4,7 @@ The jobs are chains (IIFL-R follows the IIFL of the same task and seed), and wha
 folders. A sweep that was stopped goes on when it is begun again; what is finished is only loaded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +31,6 @@ METRICS = (
 )
 SHOWN = ("successes", "hard_resets", "human_actions", "success_rate")
 """What the table of all runs shows."""
-
-_STATES = ("not finished", "finished")
 
 # How long runs take beside each other, and their stages in them: for the estimate of the time left only.
 _WORK = {"bc": 1.0, "ibc": 2.0, "ifl": 2.0, "iifl-r": 3.0, "iifl": 3.0}
@@ -83,14 +81,14 @@ def sweep(
         jobs.append(Job(title, execute_chain, (chain,), work, chained(_STAGES, names), group[0].folder / "log.txt"))
     longest_first = sorted(range(len(jobs)), key=lambda number: -jobs[number].work)
     outcomes = run_all([jobs[number] for number in longest_first], console, "Sweep")
-    failed = [jobs[number].name for number, found in zip(longest_first, outcomes, strict=True) if found.error]
-    console.print(_table(runs))
+    failed = [number for number, found in zip(longest_first, outcomes, strict=True) if found.error]
+    console.print(_table(runs, {run.folder for number in failed for run in groups[number]}))
     rows = [Row(**row) for run in runs if _finished(run) for row in RunFolder.read(run.folder).read_summary()]
     if rows:
         write_summary(out, rows)
         write_story(out, _story(rows, command))
         console.print(f"The report is {build_report([out], out / 'report.html')}")
-    return failed
+    return [jobs[number].name for number in failed]
 
 
 def _chains(runs: Sequence[SweepRun]) -> list[list[SweepRun]]:
@@ -112,15 +110,19 @@ def _finished(run: SweepRun) -> bool:
     return RunFolder.holds_run(run.folder) and (run.folder / "summary.json").exists()
 
 
-def _table(runs: Sequence[SweepRun]) -> Table:
+def _table(runs: Sequence[SweepRun], failed: Collection[Path]) -> Table:
     """All runs, with what became of them."""
-    table = Table("task", "algorithm", "seed", "state", title=f"{len(runs)} runs")
+    table = Table(title=f"{len(runs)} runs")
+    for name in ("task", "algorithm", "seed", "state"):
+        table.add_column(name, no_wrap=True)
     for name in SHOWN:
         table.add_column(name.replace("_", " "), justify="right")
     for run in runs:
         rows = RunFolder.read(run.folder).read_summary() if _finished(run) else []
         values = {row["metric"]: f"{row['value']:,.6g}" for row in rows}
-        told = (run.config.task, run.config.algorithm.upper(), str(run.config.seed), _STATES[bool(rows)])
+        state = "finished" if rows else "failed" if run.folder in failed else "not run"
+        config = run.config
+        told = (config.task, config.algorithm.upper(), str(config.seed), state)
         table.add_row(*told, *(values.get(name, "–") for name in SHOWN))
     return table
 

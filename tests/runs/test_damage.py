@@ -105,12 +105,7 @@ def every_damage(run: Path, copy: Path, expected: dict[str, bytes], times: int) 
                     same = result(copy) == expected
             except FOUND as error:
                 found[name.name] += 1
-                known = (
-                    name.name.split("-wal")[0],
-                    name.parent.name or "-",
-                    "cannot be resumed exactly",
-                    "holds no run",
-                )
+                known = (name.name.split("-wal")[0], name.parent.name or "-", "resumed exactly", "holds another run")
                 assert any(word in str(error) for word in known), f"{what}: {error}"
             else:
                 assert same, f"{what} changed the result silently"

@@ -86,9 +86,11 @@ class Board:
             self._display.remove_task(self._lines.pop(outcome.number))
         if outcome.error:
             told = f"{job.name}: {outcome.error}" + (f"\n  its log: {job.log}" if job.log else "")
-            self._display.print(f"[red]failed:[/red] {escape(told)}", highlight=False)
+            self._display.print(f"[red]failed:[/red] {escape(told)}", highlight=False, soft_wrap=True)
         elif not self._console.is_terminal:
-            self._console.print(f"{self._ended} of {len(self._jobs)}: {escape(job.name)}", highlight=False)
+            self._console.print(
+                f"{self._ended} of {len(self._jobs)}: {escape(job.name)}", highlight=False, soft_wrap=True
+            )
         self._show_everything(now)
 
     def _add(self, name: str, total: float | None = None) -> TaskID:
