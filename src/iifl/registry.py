@@ -61,6 +61,7 @@ TASKS = Registry(
         "anymal": "iifl.tasks.anymal:Anymal",
         "reacher": "iifl.tasks.reacher:Reacher",
         "cube_stacking": "iifl.tasks.cube_stacking:CubeStacking",
+        "block_push": "iifl.tasks.block_push:BlockPush",
     },
 )
 
@@ -76,6 +77,7 @@ SUPERVISORS = Registry(
         "anymal": "iifl.supervisors.experts:AnymalExperts",
         "reacher": "iifl.supervisors.reacher:ReacherSupervisors",
         "cube_stacking": "iifl.supervisors.cube_stacking:CubeStackingSupervisors",
+        "block_push": "iifl.supervisors.block_push:BlockPushSupervisors",
     },
 )
 

@@ -54,7 +54,7 @@ def test_shapes_types_and_bounds(name):
     observations, info = task.reset()
     assert task.metadata["autoreset_mode"] == AutoresetMode.DISABLED
     assert observations in task.observation_space
-    assert observations.dtype == np.float32
+    assert observations.dtype == task.single_observation_space.dtype
     for _ in range(5):
         observations, rewards, terminated, truncated, info = task.step(legal_actions(task, np.random.default_rng(0)))
         assert observations in task.observation_space

@@ -32,7 +32,7 @@ class ActionError(ValueError):
     """An action that the world cannot execute; the message names the robot and the value."""
 
 
-class FleetTask(VectorEnv[FloatArray, FloatArray, np.ndarray]):
+class FleetTask(VectorEnv[np.ndarray, FloatArray, np.ndarray]):
     """N robots in one world. Subclasses set `observation_low/high`, `action_low/high`, `episode_steps`."""
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012 (gymnasium's own attribute)
@@ -66,15 +66,18 @@ class FleetTask(VectorEnv[FloatArray, FloatArray, np.ndarray]):
 
     @abstractmethod
     def _reset_robots(self, robots: IntArray, uniforms: FloatArray) -> None:
-        """Put `robots` (k,) at the start of an episode, from their random numbers in [0, 1): (k, reset_draws)."""
+        """Put `robots` (k,) at the start of an episode, from their random numbers in [0, 1): (k, reset_draws).
+
+        `failed`, `success` and `truncated` still say how the episode before it ended, for worlds that go on from there.
+        """
 
     @abstractmethod
     def _advance(self, robots: IntArray, actions: FloatArray) -> None:
         """Move the `robots` (k,) whose episodes are running by their actions (k, A)."""
 
     @abstractmethod
-    def _observe(self) -> FloatArray:
-        """The observations of all robots (N, S)."""
+    def _observe(self) -> np.ndarray:
+        """The observations of all robots (N, ...)."""
 
     @abstractmethod
     def _judge(self, actions: FloatArray) -> tuple[FloatArray, BoolArray, BoolArray]:
@@ -98,7 +101,7 @@ class FleetTask(VectorEnv[FloatArray, FloatArray, np.ndarray]):
         """Robots in the middle of an episode (N,)."""
         return ~(self.failed | self.success | self.truncated)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[FloatArray, Info]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Info]:
         """Start a new episode for the whole fleet, or for the robots of `options["reset_mask"]`."""
         if seed is not None:
             self._seed = seed
@@ -109,12 +112,12 @@ class FleetTask(VectorEnv[FloatArray, FloatArray, np.ndarray]):
             self.episode[robots] += 1
             self.clock[robots] = 0
             self.episode_return[robots] = 0.0
-            self.failed[robots] = self.success[robots] = self.truncated[robots] = False
             draws = episode_uniforms(self._seed, robots, self.episode[robots], self.reset_draws)
             self._reset_robots(robots, draws)
+            self.failed[robots] = self.success[robots] = self.truncated[robots] = False
         return self._observe(), self._info()
 
-    def step(self, actions: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray, Info]:
+    def step(self, actions: FloatArray) -> tuple[np.ndarray, FloatArray, BoolArray, BoolArray, Info]:
         """One synchronous timestep of the fleet; robots whose episode is over do not move."""
         running = self.running
         actions = self._checked_actions(actions, running)

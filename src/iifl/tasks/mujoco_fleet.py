@@ -70,7 +70,7 @@ class MujocoFleet(FleetTask):
         # The batch's own sensor array cannot be written, and a resumed run needs its values back: keep a copy.
         self._live_sensors: FloatArray = self.batch.bind("sensordata")
         self.sensors: FloatArray = np.zeros_like(self._live_sensors)
-        self.observation: FloatArray = np.zeros((num_envs, *observation.shape), np.float32)
+        self.observation: np.ndarray = np.zeros((num_envs, *observation.shape), observation.dtype)
 
     @property
     def timestep(self) -> float:
@@ -88,8 +88,8 @@ class MujocoFleet(FleetTask):
         """Write the actions (k, A) of `robots` (k,) into `ctrl`."""
 
     @abstractmethod
-    def _sense(self) -> FloatArray:
-        """The observations of all robots (N, S), from the state and the sensors; `_judge` finds them in
+    def _sense(self) -> np.ndarray:
+        """The observations of all robots (N, ...), from the state and the sensors; `_judge` finds them in
         `self.observation`."""
 
     # What every MuJoCo world shares -------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class MujocoFleet(FleetTask):
         everyone = len(robots) == self.num_envs
         self._control(robots, actions)
         try:
-            self.batch.step(None if everyone else robots, nstep=self.substeps)
+            self._simulate(None if everyone else robots)
         except SimulationError as error:
             raise DivergedError(f"robot {error.ids[0]}: MuJoCo cannot go on: {error}") from error
         diverged = self.batch.warning[:, _DIVERGED, _COUNT]
@@ -121,7 +121,11 @@ class MujocoFleet(FleetTask):
             self.sensors[robots] = self._live_sensors[robots]
         self.observation = self._sense()
 
-    def _observe(self) -> FloatArray:
+    def _simulate(self, robots: IntArray | None) -> None:
+        """Run the physics of `robots` (None: of all) for one step of the world."""
+        self.batch.step(robots, nstep=self.substeps)
+
+    def _observe(self) -> np.ndarray:
         return self.observation.copy()
 
     def world_state(self) -> StateDict:
