@@ -162,7 +162,9 @@ def test_a_robot_whose_episode_is_over_stays_as_it_is(name):
     task.reset()
     task.clock[1] = task.episode_steps - 1  # robot 1 is about to run out of time
     rng = np.random.default_rng(0)
-    observations, _, _, truncated, _ = task.step(legal_actions(task, rng))
+    actions = legal_actions(task, rng)
+    actions[1] = 0.0  # it does nothing that could end its episode otherwise
+    observations, _, _, truncated, _ = task.step(actions)
     assert truncated.tolist() == [False, True, False, False]
     earned = task.episode_return[1]
     for _ in range(3):

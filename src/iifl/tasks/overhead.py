@@ -7,6 +7,7 @@ by bit. What people see is drawn larger, with shadows.
 """
 
 import copy
+from math import radians, tan
 
 import mujoco
 import numpy as np
@@ -33,14 +34,14 @@ class Overhead:
     def __init__(self, model: mujoco.MjModel, image: int, view: int) -> None:
         self._image, self._view = image, view
         camera = model.camera("overhead")
-        self._height, self._half_angle = float(camera.pos[2]), np.radians(float(camera.fovy[0])) / 2
+        self._height, self._half_angle = float(camera.pos[2]), radians(float(camera.fovy[0])) / 2
         self._model = model
         self._plain: _Scene | None = None
         self._fine: _Scene | None = None
 
     def pixels_per_metre(self, size: int, height: float) -> float:
         """Of an image of this size by the calibrated camera, at this height above the table."""
-        return size / (2 * (self._height - height) * np.tan(self._half_angle))
+        return size / (2 * (self._height - height) * tan(self._half_angle))
 
     def images(self, cubes: FloatArray, goals: FloatArray, looks: FloatArray) -> np.ndarray:
         """What policies see of cubes (k, 7) and goals (k, 2) by the looks (k, LOOKS): (k, image, image, 3)."""
