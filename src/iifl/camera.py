@@ -55,17 +55,17 @@ class Camera:
         self._renderer = mujoco.Renderer(task.model, height, width)
         self._data = mujoco.MjData(task.model)
 
-    def shoot(self, states: Sequence[State], title: str) -> Image.Image:
-        """One picture of all robots now, each framed by its state, under a title."""
-        tiles = [self._tile(robot, states[robot]) for robot in range(self.robots)]
+    def shoot(self, states: Sequence[State], title: str, moment: int = 0) -> Image.Image:
+        """One picture of all robots at a moment of the last step, each framed by its state, under a title."""
+        tiles = [self._tile(robot, states[robot], moment) for robot in range(self.robots)]
         width, height = tiles[0].size
         picture = strip(title, width * min(self.columns, self.robots), STRIP + height * ceil(len(tiles) / self.columns))
         for i, tile in enumerate(tiles):
             picture.paste(tile, (width * (i % self.columns), STRIP + height * (i // self.columns)))
         return picture
 
-    def _tile(self, robot: int, state: State) -> Image.Image:
-        self.task.batch.get_data(robot, self._data)
+    def _tile(self, robot: int, state: State, moment: int) -> Image.Image:
+        self.task.show(robot, moment, self._data)
         mujoco.mj_forward(self.task.model, self._data)
         self._renderer.update_scene(self._data, camera="follow")
         seen = Image.fromarray(self._renderer.render())

@@ -81,12 +81,13 @@ def _film(task: FleetTask, moments: Callable[[], Moments], path: Path, robots: i
         raise ValueError(f"{path.name}: a film is a .webp, a .gif, or a .png with a sheet of pictures")
     camera = Camera(task, robots)
     pictures = [
-        camera.shoot(states, f"{type(task).__name__}, {(step + 1) * task.timestep:.2f} s")
+        camera.shoot(states, f"{type(task).__name__}, {(step + (k + 1) / task.moments) * task.timestep:.2f} s", k)
         for step, states in enumerate(moments())
         if step % every == 0
+        for k in range(task.moments)
     ]
     camera.close()
-    save_film(pictures, path, every * task.timestep)
+    save_film(pictures, path, every * task.timestep / task.moments)
 
 
 def save_film(pictures: Sequence[Image.Image], path: Path, seconds_per_picture: float) -> None:

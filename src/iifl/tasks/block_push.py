@@ -50,7 +50,7 @@ SPREAD, YAW_SPREAD = 0.02, 0.2  # m and rad, of a hard reset
 BEHIND = np.sqrt(2) * HALF_CUBE + 0.007  # m from the cube's centre, where the pusher comes down
 DOWN, UP = 0.018, 0.06  # m: heights of the pusher's lower edge
 DESCENT, TRAVEL, REST, LIFT = 30, 125, 25, 20  # physics steps of a push
-CUBE, PUSHER = slice(0, 7), slice(7, 11)  # of qpos
+CUBE, PUSHER, PUSHER_SPEED = slice(0, 7), slice(7, 11), slice(6, 10)  # of qpos, qpos and qvel
 BEGUN = np.linspace(0, 1, TRAVEL + 1)[1:]  # the share of the travel's time that is over, after each step
 TRAVELLED = np.concatenate([np.zeros(DESCENT), (1 - np.cos(np.pi * BEGUN)) / 2, np.ones(REST + LIFT)])
 HEIGHT = np.concatenate([np.linspace(UP, DOWN, DESCENT), np.full(TRAVEL + REST, DOWN), np.linspace(DOWN, UP, LIFT)])
@@ -64,6 +64,7 @@ class BlockPush(MujocoFleet):
     substeps = DESCENT + TRAVEL + REST + LIFT
     reset_draws = 4 + LOOKS
     lane: ClassVar[float] = LANE
+    moments = 8
     carried: ClassVar[tuple[str, ...]] = ("looks", "touched")
 
     def __init__(self, num_envs: int, seed: int = 0, threads: int = 0) -> None:
@@ -76,6 +77,7 @@ class BlockPush(MujocoFleet):
         self._overhead = Overhead(model, IMAGE, VIEW)
         self._shown: FloatArray = np.full((num_envs, 7 + 2 + LOOKS), np.nan)  # what the present images show
         self._way: FloatArray = np.empty((0, self.substeps, 4))  # of the pushers, in the present push
+        self._film = np.zeros((num_envs, self.moments, model.nq + 2))  # qpos and goal at the moments of the last push
 
     # What people and their pages need -------------------------------------------------------------------------------
 
@@ -146,10 +148,17 @@ class BlockPush(MujocoFleet):
         self.qpos[robots, PUSHER] = self._way[:, 0]
 
     def _simulate(self, robots: IntArray | None) -> None:
-        records = self.batch.rollout(self.substeps, self._way, ids=robots, record=("sensordata",))
+        records = self.batch.rollout(self.substeps, self._way, ids=robots, record=("sensordata", "qpos"))
         moved = slice(None) if robots is None else robots
         self.touched[moved] = (records["sensordata"][:, :, 0] > 0).any(axis=1)
-        self.qpos[moved, PUSHER], self.qvel[moved, -4:] = AWAY, 0.0
+        self.qpos[moved, PUSHER], self.qvel[moved, PUSHER_SPEED] = AWAY, 0.0
+        self._film[:, :, :-2], self._film[:, :, -2:] = self.qpos[:, None], self.goal[:, None]
+        self._film[moved, :, :-2] = records["qpos"][:, np.linspace(0, self.substeps - 1, self.moments, dtype=int)]
+
+    def show(self, robot: int, moment: int, data: mujoco.MjData) -> None:
+        """Write the cube, the pusher and the goal of a robot at a moment of its last push into `data`."""
+        super().show(robot, moment, data)
+        data.qpos[:], data.mocap_pos[0, :2] = np.split(self._film[robot, moment], [self.model.nq])
 
     def _sense(self) -> np.ndarray:
         return self.observation  # images are drawn when somebody looks

@@ -47,6 +47,8 @@ class MujocoFleet(FleetTask):
 
     substeps: ClassVar[int]
     """Steps of the physics in one step of the world."""
+    moments: ClassVar[int] = 1
+    """Pictures that a film has of one step of the world: more than one where a step is long."""
     carried: ClassVar[tuple[str, ...]] = ()
     """The names of the arrays beside the physics that a world carries from step to step; they are saved with it."""
 
@@ -124,6 +126,11 @@ class MujocoFleet(FleetTask):
     def _simulate(self, robots: IntArray | None) -> None:
         """Run the physics of `robots` (None: of all) for one step of the world."""
         self.batch.step(robots, nstep=self.substeps)
+
+    def show(self, robot: int, moment: int, data: mujoco.MjData) -> None:
+        """Write a robot as it was at this of the `moments` of the last step into `data`, for a camera."""
+        del moment  # the state that the step has led to
+        self.batch.get_data(robot, data)
 
     def _observe(self) -> np.ndarray:
         return self.observation.copy()
