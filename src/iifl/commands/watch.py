@@ -10,7 +10,7 @@ from rich.console import Console
 from iifl.checks import at_least
 from iifl.commands.progress import stages
 from iifl.config import RunConfig, from_dict
-from iifl.registry import spelled
+from iifl.registry import TASKS, spelled
 from iifl.run import execute
 from iifl.runs.folder import RunFolder
 from iifl.watch import watch_fleet, watch_people
@@ -39,7 +39,8 @@ class Watch:
     steps: int = 300
     """Timesteps of the film."""
     every: int | None = None
-    """Timesteps from picture to picture; none: 3, or as many as make a sheet of 12 pictures."""
+    """Timesteps from picture to picture; none: 3, or as many as make a sheet of 12 pictures, or 1 where a timestep is
+    long and has several pictures itself."""
 
     def __post_init__(self) -> None:
         at_least(self, 1, "robots", "steps")
@@ -52,7 +53,7 @@ def command(options: Sequence[str], console: Console) -> None:
     given = tyro.cli(Watch, prog="iifl watch", args=options)
     world = spelled(given.world)
     out = given.out or Path("runs") / f"{world}.webp"
-    every = given.every or (max(1, given.steps // PICTURES) if out.suffix == ".png" else 3)
+    every = given.every or _every(world, given.steps, out)
     out.parent.mkdir(parents=True, exist_ok=True)
     if given.policy == "expert":
         watch_people(world, out, given.robots, given.steps, every)
@@ -63,6 +64,13 @@ def command(options: Sequence[str], console: Console) -> None:
             fleet = execute(config, Path(given.policy), progress, force=True).fleet
         watch_fleet(fleet, out, given.robots, given.steps, every)
     console.print(f"The film is in {out}")
+
+
+def _every(world: str, steps: int, out: Path) -> int:
+    """How far apart the pictures are, unless somebody says so."""
+    if getattr(TASKS.load(world), "moments", 1) > 1:
+        return 1
+    return max(1, steps // PICTURES) if out.suffix == ".png" else 3
 
 
 def _configuration(run: Path, world: str) -> RunConfig:
