@@ -4,6 +4,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+import iifl  # noqa: F401 (before MuJoCo, which it tells how to draw without a screen)
+
 settings.register_profile("iifl", derandomize=True, deadline=None)
 settings.load_profile("iifl")
 torch.set_num_threads(1)  # the networks of the tests are far too small to share among threads

@@ -65,7 +65,7 @@ def reach(points: FloatArray) -> FloatArray:
 
 
 def along_lane(points: FloatArray, lane: float) -> FloatArray:
-    """The place (k,) of points (k, 2) on the square at `lane` from the centre: metres from (lane, 0), counter-clockwise."""
+    """The place (k,) of points (k, 2) on the square at `lane` from the centre: metres from (lane, 0) on."""
     x, y = points.T * (lane / np.maximum(reach(points), 1e-9))
     east, north, west = (x >= np.abs(y)), (y >= np.abs(x)), (-x >= np.abs(y))
     place: FloatArray = np.select([east, north, west], [y, 2 * lane - x, 4 * lane - y], 6 * lane + x) % (8 * lane)

@@ -4,10 +4,10 @@
     │       G       │      The cube (C) is to be pushed to the goal (G), a disc diametrically opposite the place where
     │               │      the cube was when the goal was set, without touching the obstacle or a wall.
     │     ┌───┐     │
-    │     │###│     │      Observation: the overhead camera image (64 × 64 × 3). Action (Δx, Δy): the vector along which
-    │     └───┘     │      to push the cube from its centre, as a share of the longest push; one action is one whole push.
-    │               │
-    │       C       │      x to the right and y upwards in the image; the origin is the centre.
+    │     │###│     │      Observation: the overhead camera image (64 × 64 × 3). Action (Δx, Δy): the vector along
+    │     └───┘     │      which to push the cube from its centre, as a share of the longest push; one action is one
+    │               │      whole push. x is to the right and y upwards in the image; the origin is the centre.
+    │       C       │
     └───────────────┘
 
 The paper gives the set-up and few numbers. These are ours, each with its reason:
@@ -25,12 +25,13 @@ The paper gives the set-up and few numbers. These are ours, each with its reason
   experiment nobody touches it then. Any other new episode is a hard reset: the cube is put down on a random side of the
   obstacle, to ±0.02 m and ±0.2 rad, as a hand would.
 - The goal is reached when the cube's centre is within its radius, 0.04 m: the accuracy of two pushes.
-- The experiment has no episodes but the goals. The limit of 40 pushes, six times what a supervisor needs, is there so that
-  trials of a robot that does nothing come to an end; it changes nothing in the workspace.
+- The experiment has no episodes but the goals. The limit of 40 pushes, six times what a supervisor needs, is there so
+  that trials of a robot that does nothing come to an end; it changes nothing in the workspace.
 - Reward: 1 for a goal reached. The paper's ROHE, 0.71 for 36.3 successes, counts successes as well.
 - Each episode has its own camera (±3 mm, ±0.01 rad) and its own light (±10 % and, in each colour, ±3 %; from ±0.1 rad).
 """
 
+from math import radians, tan
 from typing import ClassVar
 
 import mujoco
@@ -38,8 +39,8 @@ import numpy as np
 from gymnasium import spaces
 
 from iifl.records import BoolArray, FloatArray, IntArray
-from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet, signed_unit
-from iifl.tasks.overhead import AWAY, LOOKS, Overhead
+from iifl.tasks.mujoco_fleet import MujocoFleet, signed_unit
+from iifl.tasks.overhead import AWAY, LIGHT, LOOKS, MODEL, scene
 
 IMAGE, VIEW = 64, 512  # pixels: the sides of the observation, and of what people see
 LONGEST_PUSH = 0.1  # m along each axis
@@ -68,13 +69,15 @@ class BlockPush(MujocoFleet):
     carried: ClassVar[tuple[str, ...]] = ("looks", "touched")
 
     def __init__(self, num_envs: int, seed: int = 0, threads: int = 0) -> None:
-        model = mujoco.MjModel.from_xml_path(str(MODELS / "block_push.xml"))
+        model = mujoco.MjModel.from_xml_path(str(MODEL))
         image = spaces.Box(0, 255, (IMAGE, IMAGE, 3), np.uint8)
         super().__init__(model, num_envs, image, signed_unit(2), seed=seed, threads=threads)
         self.looks: FloatArray = np.zeros((num_envs, LOOKS))  # of the camera and the light, each in [-1, 1)
         self.touched: BoolArray = np.zeros(num_envs, bool)  # the cube has touched a rim
         self._goals: FloatArray = self.batch.bind("mocap_pos")[:, 0]
-        self._overhead = Overhead(model, IMAGE, VIEW)
+        camera = model.camera("overhead")  # half the image is so many metres at the height of the cube's centre
+        half = (float(camera.pos[2]) - HALF_CUBE) * tan(radians(float(camera.fovy[0])) / 2)
+        self._metre = VIEW / 2 / half * np.array([1.0, -1.0])  # in pixels (column, row)
         self._shown: FloatArray = np.full((num_envs, 7 + 2 + LOOKS), np.nan)  # what the present images show
         self._way: FloatArray = np.empty((0, self.substeps, 4))  # of the pushers, in the present push
         self._film = np.zeros((num_envs, self.moments, model.nq + 2))  # qpos and goal at the moments of the last push
@@ -101,18 +104,18 @@ class BlockPush(MujocoFleet):
 
     def camera_images(self, robots: IntArray) -> np.ndarray:
         """What people see of these robots: (k, 512, 512, 3), by the camera as it was calibrated."""
-        return self._overhead.views(self.qpos[robots, CUBE], self.goal[robots], self.looks[robots])
+        return scene(VIEW, fine=True).draw(self.qpos[robots, CUBE], self.goal[robots], self.looks[robots] * LIGHT)
 
     def pixel_to_table(self, pixels: FloatArray) -> FloatArray:
         """The points of the table (..., 2) that pixels (column, row) of `camera_images` show, at the cube's height.
 
         The left upper corner of the image is (0, 0), and the centre of its first pixel (0.5, 0.5).
         """
-        return (np.asarray(pixels) - VIEW / 2) * [1, -1] / self._overhead.pixels_per_metre(VIEW, HALF_CUBE)
+        return (np.asarray(pixels) - VIEW / 2) / self._metre
 
     def table_to_pixel(self, points: FloatArray) -> FloatArray:
         """Where `camera_images` show points of the table (..., 2), at the cube's height; inverse of the above."""
-        return np.asarray(points) * [1, -1] * self._overhead.pixels_per_metre(VIEW, HALF_CUBE) + VIEW / 2
+        return np.asarray(points) * self._metre + VIEW / 2
 
     # What the world does -------------------------------------------------------------------------------------------
 
@@ -167,7 +170,7 @@ class BlockPush(MujocoFleet):
         shown = np.concatenate([self.qpos[:, CUBE], self.goal, self.looks], axis=1)
         changed = np.flatnonzero((shown != self._shown).any(axis=1))
         if len(changed):
-            self.observation[changed] = self._overhead.images(*np.split(shown[changed], [7, 9], axis=1))
+            self.observation[changed] = scene(IMAGE, fine=False).draw(*np.split(shown[changed], [7, 9], axis=1))
             self._shown = shown
         return self.observation.copy()
 

@@ -3,24 +3,28 @@
 Only what differs between the workspaces is written into one MuJoCo scene: the places of cube and goal, the camera and
 the light. What policies see is drawn small, with smooth edges, of few faces and without shadows, which would cost ten
 times as much where a CPU draws; what people see is drawn large, with shadows. The same state gives the same image, bit
-by bit.
+by bit. A scene belongs to the thread that drew first.
 """
 
-import copy
-from math import radians, tan
+from functools import cache
 
 import mujoco
 import numpy as np
 
 from iifl.records import FloatArray
+from iifl.tasks.mujoco_fleet import MODELS
 from iifl.tasks.rotations import rotation_matrices
 
+MODEL = MODELS / "block_push.xml"
 LOOKS = 10
-"""Of a workspace: place (3) and turn (3) of the camera; direction (2) of the light, its strength, its warmth."""
+"""What a camera and a light are given by, each in [-1, 1]: place (3) and turn (3) of the camera; direction (2),
+strength and warmth of the light."""
+LIGHT = np.array([0.0] * 6 + [1.0] * 4)
+"""Times looks: those of the camera as it was calibrated."""
 SHIFT, TURN = 0.003, 0.01  # m and rad: of the camera
 SLANT, STRENGTH, WARMTH = 0.1, 0.1, 0.03  # of the light
-AWAY = (0.0, 1.0, 0.3, 0.0)  # the pusher while pictures are taken
-SAMPLES, SLICES = 4, 12  # of each pixel, and of a disc
+AWAY = (0.0, 1.0, 0.3, 0.0)  # the pusher while pictures are taken: x, y, z, yaw
+SLICES = 12  # of a disc that is drawn small
 GEOMS = 100  # room in the scene
 
 
@@ -28,71 +32,48 @@ class NoGraphicsError(RuntimeError):
     """MuJoCo cannot draw on this machine; the message says what to install."""
 
 
-class Overhead:
-    """Draws the workspaces of `model`; nothing is opened before the first image."""
-
-    def __init__(self, model: mujoco.MjModel, image: int, view: int) -> None:
-        self._image, self._view = image, view
-        camera = model.camera("overhead")
-        self._height, self._half_angle = float(camera.pos[2]), radians(float(camera.fovy[0])) / 2
-        self._model = model
-        self._plain: _Scene | None = None
-        self._fine: _Scene | None = None
-
-    def pixels_per_metre(self, size: int, height: float) -> float:
-        """Of an image of this size by the calibrated camera, at this height above the table."""
-        return size / (2 * (self._height - height) * tan(self._half_angle))
-
-    def images(self, cubes: FloatArray, goals: FloatArray, looks: FloatArray) -> np.ndarray:
-        """What policies see of cubes (k, 7) and goals (k, 2) by the looks (k, LOOKS): (k, image, image, 3)."""
-        if self._plain is None:
-            self._plain = _Scene(self._model, self._image, shadows=False)
-        return self._plain.draw(cubes, goals, looks)
-
-    def views(self, cubes: FloatArray, goals: FloatArray, looks: FloatArray) -> np.ndarray:
-        """What people see, by the camera as it was calibrated: (k, view, view, 3)."""
-        if self._fine is None:
-            self._fine = _Scene(self._model, self._view, shadows=True)
-        return self._fine.draw(cubes, goals, looks * ([0.0] * 6 + [1.0] * 4))
+@cache
+def scene(size: int, fine: bool) -> "Scene":
+    """The one scene of this size in this process: to open one takes longer than to draw a fleet."""
+    return Scene(size, fine)
 
 
-class _Scene:
-    """One renderer and the scene it draws."""
+class Scene:
+    """One renderer and the workspace that it draws."""
 
-    def __init__(self, model: mujoco.MjModel, size: int, shadows: bool) -> None:
-        self._model = copy.copy(model)
-        if not shadows:
-            self._model.vis.quality.offsamples = SAMPLES
-            self._model.vis.quality.numslices = SLICES
+    def __init__(self, size: int, fine: bool) -> None:
+        self._size = size
+        self._model = mujoco.MjModel.from_xml_path(str(MODEL))
+        if not fine:
             self._model.light_castshadow[:] = 0
+            self._model.vis.quality.numslices = SLICES
         try:
             self._renderer = mujoco.Renderer(self._model, size, size, GEOMS)
         except Exception as error:  # any driver has its own error
             raise NoGraphicsError(
-                f"MuJoCo cannot draw the camera images of this world ({error}). Without a screen it draws through EGL "
+                f"MuJoCo cannot draw the camera images of this world: {error}. Without a screen it draws through EGL "
                 "(Debian: apt install libegl1 libgl1-mesa-dri) or, with the environment variable MUJOCO_GL=osmesa, "
-                "through OSMesa (Debian: apt install libosmesa6)."
+                "through OSMesa (Debian: apt install libosmesa6). A program must import iifl before mujoco, or set "
+                "MUJOCO_GL itself."
             ) from error
-        self._size = size
         self._data = mujoco.MjData(self._model)
-        self._data.qpos[-4:] = AWAY
+        self._data.qpos[-len(AWAY) :] = AWAY
         mujoco.mj_forward(self._model, self._data)
         self._cube, self._goal = (self._model.geom(name).id for name in ("cube", "goal"))
         self._camera = self._model.camera("overhead").id
         self._at = self._data.cam_xpos[self._camera].copy()
         self._towards = self._data.light_xdir[0].copy()
-        self._ambient = np.array(self._model.vis.headlight.ambient)
         self._diffuse = self._model.light_diffuse[0].copy()
+        self._ambient = self._model.vis.headlight.ambient.copy()
 
     def draw(self, cubes: FloatArray, goals: FloatArray, looks: FloatArray) -> np.ndarray:
-        """The images (k, size, size, 3)."""
-        data, model, renderer = self._data, self._model, self._renderer
+        """Images (k, size, size, 3) of cubes (k, 7: place and quaternion) and goals (k, 2) by the looks (k, LOOKS)."""
+        data, model = self._data, self._model
         turned = rotation_matrices(cubes[:, 3:7]).reshape(-1, 9)
         at = self._at + SHIFT * looks[:, 0:3]
-        quaternions = np.column_stack([np.ones(len(looks)), TURN / 2 * looks[:, 3:6]])
-        aimed = rotation_matrices(quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).reshape(-1, 9)
-        towards = self._towards + SLANT * np.column_stack([looks[:, 6:8], np.zeros(len(looks))])
-        towards /= np.linalg.norm(towards, axis=1, keepdims=True)
+        aim = _unit(np.column_stack([np.ones(len(looks)), TURN / 2 * looks[:, 3:6]]))
+        aimed = rotation_matrices(aim).reshape(-1, 9)
+        towards = _unit(self._towards + SLANT * np.column_stack([looks[:, 6:8], np.zeros(len(looks))]))
         colour = 1 + STRENGTH * looks[:, 8:9] + WARMTH * looks[:, 9:10] * [1.0, 0.0, -1.0]
         images = np.empty((len(cubes), self._size, self._size, 3), np.uint8)
         for i, image in enumerate(images):
@@ -100,8 +81,12 @@ class _Scene:
             data.geom_xpos[self._goal, :2] = goals[i]
             data.cam_xpos[self._camera], data.cam_xmat[self._camera] = at[i], aimed[i]
             data.light_xdir[0] = towards[i]
-            model.light_diffuse[0] = self._diffuse * colour[i]
-            model.vis.headlight.ambient = self._ambient * colour[i]
-            renderer.update_scene(data, self._camera)
-            renderer.render(out=image)
+            model.light_diffuse[0], model.vis.headlight.ambient = self._diffuse * colour[i], self._ambient * colour[i]
+            self._renderer.update_scene(data, self._camera)
+            self._renderer.render(out=image)
         return images
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
