@@ -4,6 +4,7 @@
   of that of `Batch.step` alone, on the same states under the same controls.
 - `ant / Sync-` and `AsyncVectorEnv`: throughput of our ant against gymnasium's `Ant-v5` on the same model, with the
   same timestep and substeps.
+- `block_push: drawing / …`: the time to draw the camera images of the whole fleet, over that of the physics of a push.
 
 The two sides of a ratio take turns, so that a busy machine slows both; the ratio is the median over the turns, and its
 spread the distance between the quartiles.
@@ -19,6 +20,7 @@ import numpy as np
 
 from iifl.benchmarks.rows import Row, seconds
 from iifl.registry import TASKS
+from iifl.tasks.block_push import BlockPush
 from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet
 
 WORLDS = ("ball_balance", "ant", "anymal")
@@ -30,6 +32,7 @@ GENTLE = 0.3
 def benchmark_tasks(sizes: tuple[int, ...] = (100, 1024), threads: int = 0, gym_robots: int = 100) -> list[Row]:
     """All ratios of the worlds; `gym_robots` 0 leaves gymnasium out."""
     rows = [against_bare_physics(world, robots, threads) for robots in sizes for world in WORLDS]
+    rows += [drawing_against_physics(sizes[0], threads)]
     if gym_robots:
         rows += [against_gymnasium(mode, gym_robots, threads) for mode in ("sync", "async")]
     return rows
@@ -99,10 +102,28 @@ def against_gymnasium(mode: str, robots: int, threads: int = 0) -> Row:
         rival.close()
 
 
+def drawing_against_physics(robots: int, threads: int = 0) -> Row:
+    """The time to draw what all robots see, as a share of that of the physics of one push of each."""
+    task = BlockPush(robots, threads=threads)
+    everyone = np.arange(robots)
+    pushes = np.full((robots, 2), GENTLE, np.float32)
+
+    task.reset()
+    start = task.state_dict()
+    settings = {"robots": robots, "threads": task.batch.nthread, "substeps": task.substeps}
+    return _ratio(
+        f"block_push: drawing / physics of a push, N = {robots}",
+        lambda: task.draw(everyone),
+        lambda: task._advance(everyone, pushes),
+        lambda: task.load_state_dict(start),
+        settings,
+    )
+
+
 def _ratio(
     name: str,
-    reference: Callable[[], None],
-    ours: Callable[[], None],
+    reference: Callable[[], object],
+    ours: Callable[[], object],
     rewind: Callable[[], None],
     settings: dict[str, Any],
 ) -> Row:

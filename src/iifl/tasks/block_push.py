@@ -102,6 +102,10 @@ class BlockPush(MujocoFleet):
         action: FloatArray = (push / np.maximum(np.abs(push).max(axis=-1, keepdims=True), 1.0)).astype(np.float32)
         return action
 
+    def draw(self, robots: IntArray) -> np.ndarray:
+        """What these robots see: (k, 64, 64, 3)."""
+        return scene(IMAGE, fine=False).draw(self.qpos[robots, CUBE], self.goal[robots], self.looks[robots])
+
     def camera_images(self, robots: IntArray) -> np.ndarray:
         """What people see of these robots: (k, 512, 512, 3), by the camera as it was calibrated."""
         return scene(VIEW, fine=True).draw(self.qpos[robots, CUBE], self.goal[robots], self.looks[robots] * LIGHT)
@@ -170,7 +174,7 @@ class BlockPush(MujocoFleet):
         shown = np.concatenate([self.qpos[:, CUBE], self.goal, self.looks], axis=1)
         changed = np.flatnonzero((shown != self._shown).any(axis=1))
         if len(changed):
-            self.observation[changed] = scene(IMAGE, fine=False).draw(*np.split(shown[changed], [7, 9], axis=1))
+            self.observation[changed] = self.draw(changed)
             self._shown = shown
         return self.observation.copy()
 
