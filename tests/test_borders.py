@@ -12,7 +12,7 @@ ROOT = Path(iifl.__file__).parent
 FILES = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path for path in ROOT.rglob("*.py")}
 
 PARTS = ("tasks", "policies", "allocation", "supervisors")
-SHARED = {"checks", "records", "energy", "memory", "registry"}
+SHARED = {"checks", "records", "encoders", "energy", "memory", "registry"}
 JOINERS = {"loop", "assembly", "run", "cli", "experiments"}
 PROTOCOLS = {"tasks.fleet", "policies.base", "supervisors.base"}
 """What a part is to the others; whoever is outside the four parts may name it."""
@@ -23,6 +23,7 @@ ALLOWED = {
     "records": set(),
     "registry": set(),
     "checks": set(),
+    "encoders": {"checks", "records"},
     "memory": {"records"},
     "metrics": {"records"},
 }

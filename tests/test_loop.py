@@ -12,7 +12,7 @@ from iifl.assembly import make_rules
 from iifl.config import FleetConfig, LearningConfig, RunConfig
 from iifl.loop import Fleet, Lesson, Rules
 from iifl.memory import Memory
-from iifl.records import NOBODY, Decision, Timestep
+from iifl.records import NOBODY, Decision, Form, Timestep
 from iifl.tasks.fleet import FleetTask
 
 OWN, THRESHOLD = -0.5, 0.5
@@ -115,7 +115,7 @@ def make_fleet(
     rules = Rules(stay, reset, update_every, steps)
     order = order or UncertaintyConstraint(THRESHOLD)
     task, policy, people = ScriptedWorld(robots, **world), ScriptedPolicy(doubts), ScriptedPeople(humans)
-    return Fleet(task, policy, people, order, Memory(3, 1, 2, rng), rules, rng)
+    return Fleet(task, policy, people, order, Memory(Form((3,)), 1, 2, rng), rules, rng)
 
 
 def watch(fleet: Fleet, timesteps: int) -> tuple[Timestep, list[Lesson]]:

@@ -5,11 +5,12 @@ import pytest
 from scipy.stats import chisquare
 
 from iifl.memory import Memory
+from iifl.records import Form
 
 
 def filled(sizes, bootstraps=2, seed=0) -> Memory:
     """Transition i is (s = [i, 2i, 3i], a = [−i, i / 2], human i mod 4)."""
-    memory, start = Memory(3, 2, bootstraps, np.random.default_rng(seed)), 0
+    memory, start = Memory(Form((3,)), 2, bootstraps, np.random.default_rng(seed)), 0
     for k in sizes:
         i = np.arange(start, start + k, dtype=float)[:, None]
         memory.add(i * [1, 2, 3], i * [-1, 0.5], np.arange(start, start + k) % 4)
@@ -87,7 +88,7 @@ def test_a_saved_memory_goes_on_with_the_same_random_state(sizes):
     saved = first.state_dict()
     rng = np.random.default_rng()
     rng.bit_generator.state = first._rng.bit_generator.state
-    second = Memory(3, 2, 2, rng)
+    second = Memory(Form((3,)), 2, 2, rng)
     second.load_state_dict(saved)
     for memory in (first, second):
         memory.add(np.ones((5, 3)), np.ones((5, 2)), np.full(5, 3))
@@ -137,4 +138,4 @@ def test_a_state_of_another_memory_is_refused():
     with pytest.raises(ValueError, match=r"bootstraps of the saved memory have shape \(1, 10\), here it is \(2, 10\)"):
         filled([10]).load_state_dict(filled([10], bootstraps=1).state_dict())
     with pytest.raises(ValueError, match="observations of the saved memory"):
-        filled([10]).load_state_dict(Memory(1, 2, 2, np.random.default_rng(0)).state_dict())
+        filled([10]).load_state_dict(Memory(Form((1,)), 2, 2, np.random.default_rng(0)).state_dict())

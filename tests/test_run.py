@@ -270,7 +270,11 @@ def build(policy: str, order: OrderName, seed: int) -> Fleet:
     sizes = sizes_of(task)
     memory, learner = make_memory(config.policy, sizes, rng), make_policy(config.policy, sizes, seed, "cpu")
     people = make_supervisors("navigation", 2, 6, rng)
-    critic = RiskCritic(2, 2, RiskConfig(hidden=8, batch=8), seed) if order in ("C.U.R.", "thrifty") else None
+    critic = (
+        RiskCritic(sizes.observation, 2, RiskConfig(hidden=8, batch=8), seed)
+        if order in ("C.U.R.", "thrifty")
+        else None
+    )
     ranks = make_order(config, 0.0, (Scale(0.5, 1.0), Scale(0.1, 1.0)))
     return Fleet(task, learner, people, ranks, memory, make_rules(config), rng, critic)
 

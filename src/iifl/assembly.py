@@ -21,6 +21,7 @@ from iifl.loop import Lesson, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
 from iifl.policies.learner import Sizes
+from iifl.records import Form
 from iifl.registry import POLICIES, SCRIPTED, SUPERVISORS, TASKS, crowd_of
 from iifl.supervisors.base import Supervisors
 from iifl.tasks.fleet import FleetTask
@@ -45,7 +46,7 @@ def sizes_of(task: FleetTask) -> Sizes:
     observation, action = task.single_observation_space, task.single_action_space
     assert isinstance(observation, spaces.Box)
     assert isinstance(action, spaces.Box)
-    return Sizes(observation.shape[0], action.low, action.high)
+    return Sizes(Form(observation.shape, observation.dtype.str), action.low, action.high)
 
 
 def make_policy(config: PolicyConfig, sizes: Sizes, seed: int, device: str) -> Policy:

@@ -14,7 +14,7 @@ from iifl.allocation.priority import Order, Signals
 from iifl.allocation.risk import RiskCritic
 from iifl.memory import Memory
 from iifl.policies.base import Policy
-from iifl.records import NOBODY, Assignment, BoolArray, FloatArray, IntArray, Timestep
+from iifl.records import NOBODY, Assignment, BoolArray, FloatArray, IntArray, ObservationArray, Timestep
 from iifl.runs.checkpoint import State, join, part
 from iifl.runs.random_state import numpy_state, set_numpy_state
 from iifl.supervisors.base import Supervisors
@@ -35,7 +35,7 @@ class Rules:
 class Lesson:
     """The human-labelled transitions (s, a_human) of one timestep."""
 
-    observations: FloatArray  # (k, S)
+    observations: ObservationArray  # (k, *S)
     actions: FloatArray  # (k, A)
     humans: IntArray  # (k,)
 
@@ -57,7 +57,7 @@ class Fleet:
     human_actions: int = field(init=False, default=0)
     assignment: Assignment = field(init=False)
     reset_progress: IntArray = field(init=False)  # (N,) timesteps of the present hard reset that are done
-    observations: FloatArray = field(init=False)  # (N, S)
+    observations: ObservationArray = field(init=False)  # (N, *S)
 
     def __post_init__(self) -> None:
         robots = self.task.num_envs

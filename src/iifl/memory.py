@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from iifl.records import FloatArray, IntArray
+from iifl.records import FloatArray, Form, IntArray, ObservationArray
 
 
 class Memory:
@@ -12,17 +12,17 @@ class Memory:
     adds one random draw of the whole memory to each. Room grows by doubling, so adding is amortised O(1).
     """
 
-    def __init__(self, observation_size: int, action_size: int, bootstraps: int, rng: np.random.Generator) -> None:
+    def __init__(self, observation: Form, action_size: int, bootstraps: int, rng: np.random.Generator) -> None:
         self._rng = rng
         self.size = 0
-        self._observations = np.empty((0, observation_size), np.float32)
+        self._observations = observation.empty(0)
         self._actions = np.empty((0, action_size), np.float32)
         self._humans = np.empty(0, np.int64)
         self._bootstraps = np.empty((bootstraps, 0), np.int64)
 
     @property
-    def observations(self) -> FloatArray:
-        """All observations (size, S)."""
+    def observations(self) -> ObservationArray:
+        """All observations (size, *S)."""
         return self._observations[: self.size]
 
     @property
@@ -40,7 +40,7 @@ class Memory:
         """For each model, the indices of its own data set (E, size)."""
         return self._bootstraps[:, : self.size]
 
-    def add(self, observations: FloatArray, actions: FloatArray, humans: IntArray) -> None:
+    def add(self, observations: ObservationArray, actions: FloatArray, humans: IntArray) -> None:
         """Append k transitions; the first call creates the bootstraps."""
         k = len(observations)
         if k == 0:
@@ -56,11 +56,8 @@ class Memory:
             raise ValueError("a transition for the memory holds NaN or infinity; nothing was added")
         start, end = self.size, self.size + k
         self._reserve(end)
-        self._observations[start:end], self._actions[start:end], self._humans[start:end] = (
-            observations,
-            actions,
-            humans,
-        )
+        np.copyto(self._observations[start:end], observations, casting="same_kind")  # a float is no byte
+        self._actions[start:end], self._humans[start:end] = actions, humans
         self.size = end
         # A later draw may fall on any transition present when it is made; the batch arrives at once.
         models = len(self._bootstraps)
@@ -78,14 +75,10 @@ class Memory:
         if size <= room:
             return
         extra = max(size, 2 * room, 1024) - room
-        self._observations = np.concatenate(
-            [self._observations, np.empty((extra, self._observations.shape[1]), np.float32)]
-        )
-        self._actions = np.concatenate([self._actions, np.empty((extra, self._actions.shape[1]), np.float32)])
-        self._humans = np.concatenate([self._humans, np.empty(extra, np.int64)])
-        self._bootstraps = np.concatenate(
-            [self._bootstraps, np.empty((len(self._bootstraps), extra), np.int64)], axis=1
-        )
+        self._observations = _longer(self._observations, extra)
+        self._actions = _longer(self._actions, extra)
+        self._humans = _longer(self._humans, extra)
+        self._bootstraps = _longer(self._bootstraps, extra, axis=1)
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """The data and the bootstraps, as arrays (the random state is the run's)."""
@@ -100,7 +93,7 @@ class Memory:
         """Go on from a state that `state_dict` gave."""
         size = len(state["observations"])
         shapes = {
-            "observations": (size, self._observations.shape[1]),
+            "observations": (size, *self._observations.shape[1:]),
             "actions": (size, self._actions.shape[1]),
             "humans": (size,),
             "bootstraps": (len(self._bootstraps), size),
@@ -114,3 +107,10 @@ class Memory:
         self._actions[: self.size] = state["actions"]
         self._humans[: self.size] = state["humans"]
         self._bootstraps[:, : self.size] = state["bootstraps"]
+
+
+def _longer(array: np.ndarray, extra: int, axis: int = 0) -> np.ndarray:
+    """The array with room for `extra` more entries along an axis."""
+    shape = list(array.shape)
+    shape[axis] = extra
+    return np.concatenate([array, np.empty(shape, array.dtype)], axis)

@@ -1,6 +1,7 @@
 """The frozen records that cross the borders between tasks, policies, allocation and supervisors.
 
-Everything is an array over the fleet: N robots, M humans, observations of size S, actions of size A.
+Everything is an array over the fleet: N robots, M humans, actions of size A, and observations of one `Form` S: vectors,
+or images (H, W, C).
 """
 
 from dataclasses import dataclass
@@ -10,10 +11,34 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
+ObservationArray = NDArray[np.floating | np.uint8]
 BoolArray = NDArray[np.bool_]
 
 NOBODY = -1
 """The entry of `human_of` for a robot that has no human."""
+
+
+def finite_rows(array: np.ndarray) -> BoolArray:
+    """Which entries along the first axis hold neither NaN nor infinity (k,)."""
+    finite: BoolArray = np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+    return finite
+
+
+@dataclass(frozen=True)
+class Form:
+    """What one observation is: its shape S, and the numbers in which it is kept, in the memory and on disk."""
+
+    shape: tuple[int, ...]
+    dtype: str = "<f4"
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is an image (H, W, C); otherwise it is a vector."""
+        return len(self.shape) == 3
+
+    def empty(self, count: int) -> np.ndarray:
+        """Room for `count` observations (count, *S)."""
+        return np.empty((count, *self.shape), self.dtype)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from iifl.allocation.risk import RiskConfig, RiskCritic
+from iifl.records import Form
 
 STATES, DISCOUNT = 5, 0.8
 
@@ -46,7 +47,7 @@ BOTH_ACTIONS = np.tile(np.array([[-1.0], [1.0]], np.float32), (STATES, 1))
 
 
 def trained(steps: int) -> RiskCritic:
-    critic = RiskCritic(STATES, 1, CONFIG, seed=0)
+    critic = RiskCritic(Form((STATES,)), 1, CONFIG, seed=0)
     arrays, outcomes = transitions(20_000, seed=1)
     critic.record(*arrays, **outcomes)
     critic.learn(steps)
@@ -63,7 +64,7 @@ def test_the_risk_of_a_markov_chain():
 
 def test_normalisation_makes_the_units_of_the_observations_irrelevant():
     arrays, outcomes = transitions(2000, seed=2)
-    plain, scaled = (RiskCritic(STATES, 1, CONFIG, seed=3) for _ in range(2))
+    plain, scaled = (RiskCritic(Form((STATES,)), 1, CONFIG, seed=3) for _ in range(2))
     plain.fit_normalisation(arrays[0])
     scaled.fit_normalisation(1000 * arrays[0] - 7)
     plain.record(*arrays, **outcomes)
@@ -77,7 +78,7 @@ def test_normalisation_makes_the_units_of_the_observations_irrelevant():
 
 def test_a_saved_critic_goes_on_bit_by_bit():
     first = trained(30)
-    second = RiskCritic(STATES, 1, CONFIG, seed=99)
+    second = RiskCritic(Form((STATES,)), 1, CONFIG, seed=99)
     second.load_state_dict(first.state_dict())
     more, outcomes = transitions(50, seed=4)
     for critic in (first, second):
@@ -97,7 +98,7 @@ def test_a_saved_state_is_not_touched_by_later_learning():
 
 
 def test_the_oldest_transitions_make_room():
-    critic = RiskCritic(1, 1, RiskConfig(capacity=5, batch=64, learning_rate=0.02, hidden=8), seed=0)
+    critic = RiskCritic(Form((1,)), 1, RiskConfig(capacity=5, batch=64, learning_rate=0.02, hidden=8), seed=0)
     row = np.zeros((4, 1), np.float32)
     for failed in (True, False, False):  # the first four are gone by the end
         critic.record(row, row, row, row, failed=np.full(4, failed), ended=np.ones(4, bool))
@@ -108,7 +109,7 @@ def test_the_oldest_transitions_make_room():
 
 def test_a_failure_ends_the_episode_even_if_it_is_not_called_over():
     """Without an end, the target of a failure would exceed 1."""
-    critic = RiskCritic(1, 1, RiskConfig(batch=64, learning_rate=0.02, hidden=8), seed=0)
+    critic = RiskCritic(Form((1,)), 1, RiskConfig(batch=64, learning_rate=0.02, hidden=8), seed=0)
     row = np.zeros((4, 1), np.float32)
     critic.record(
         row, row, row, row, failed=np.array([True, True, False, False]), ended=np.array([False] * 2 + [True] * 2)
@@ -118,7 +119,7 @@ def test_a_failure_ends_the_episode_even_if_it_is_not_called_over():
 
 
 def test_errors_say_what_is_wrong():
-    critic = RiskCritic(2, 1, CONFIG, seed=0)
+    critic = RiskCritic(Form((2,)), 1, CONFIG, seed=0)
     s, a = np.zeros((3, 2), np.float32), np.zeros((3, 1), np.float32)
     outcomes = {"failed": np.zeros(3, bool), "ended": np.zeros(3, bool)}
     with pytest.raises(ValueError, match="no transitions yet"):
@@ -129,8 +130,8 @@ def test_errors_say_what_is_wrong():
     assert critic.size == 0
     with pytest.raises(ValueError, match="20001 transitions at once, but the risk critic keeps 20000"):
         arrays, many = transitions(20_001, seed=0)
-        RiskCritic(STATES, 1, CONFIG, seed=0).record(*arrays, **many)
-    with pytest.raises(ValueError, match=r"online\.mean of the saved risk critic"):
-        critic.load_state_dict(RiskCritic(3, 1, CONFIG, seed=0).state_dict())
+        RiskCritic(Form((STATES,)), 1, CONFIG, seed=0).record(*arrays, **many)
+    with pytest.raises(ValueError, match=r"online\.standardise\.mean of the saved risk critic"):
+        critic.load_state_dict(RiskCritic(Form((3,)), 1, CONFIG, seed=0).state_dict())
     with pytest.raises(ValueError, match="discount"):
         RiskConfig(discount=1.0)

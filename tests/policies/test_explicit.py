@@ -7,9 +7,10 @@ import torch
 from iifl.memory import Memory
 from iifl.policies.explicit import ExplicitConfig, ExplicitPolicy
 from iifl.policies.learner import Optimisation, Sizes
+from iifl.records import Form
 
 LOW, HIGH = np.array([-1.0, 0.0], np.float32), np.array([1.0, 8.0], np.float32)
-SIZES = Sizes(3, LOW, HIGH)
+SIZES = Sizes(Form((3,)), LOW, HIGH)
 
 
 def outputs(policy: ExplicitPolicy, values) -> None:
@@ -52,7 +53,7 @@ class Recorder:
 
 def test_every_member_learns_as_if_it_were_alone():
     rng = np.random.default_rng(0)
-    memory = Memory(3, 2, 3, rng)
+    memory = Memory(Form((3,)), 2, 3, rng)
     observations = rng.normal(size=(40, 3))
     memory.add(
         observations,
@@ -66,7 +67,7 @@ def test_every_member_learns_as_if_it_were_alone():
     recorder = Recorder(memory)
     policy.learn(recorder, 30)
 
-    states = policy.normalisation.states(torch.as_tensor(memory.observations))
+    states = policy.normalisation(torch.as_tensor(memory.observations))
     targets = policy.normalisation.scaled(torch.as_tensor(memory.actions))
     for member in range(3):
         alone = [torch.nn.Parameter(parameter[member].clone()) for parameter in initial]
@@ -87,7 +88,7 @@ def test_every_member_learns_as_if_it_were_alone():
 
 def test_members_start_and_stay_apart_and_are_less_sure_where_there_are_no_data():
     rng = np.random.default_rng(0)
-    memory = Memory(3, 2, 5, rng)
+    memory = Memory(Form((3,)), 2, 5, rng)
     observations = rng.uniform(-1, 1, (200, 3))
     memory.add(observations, np.stack([observations[:, 0], 4 + 3 * observations[:, 1]], 1), np.zeros(200, int))
     policy = ExplicitPolicy(ExplicitConfig(width=32, optimisation=Optimisation(batch=64, learning_rate=3e-3)), SIZES, 0)

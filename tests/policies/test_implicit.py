@@ -11,19 +11,20 @@ from iifl.energy.quadrature import grid, log_partition
 from iifl.memory import Memory
 from iifl.policies.implicit import ImplicitConfig, ImplicitPolicy
 from iifl.policies.learner import Optimisation, Sizes
+from iifl.records import Form
 
 MODE = 0.7
 LIGHT = Optimisation(batch=128, learning_rate=3e-3)
 
 
 def sizes(actions: int) -> Sizes:
-    return Sizes(1, -np.ones(actions, np.float32), np.ones(actions, np.float32))
+    return Sizes(Form((1,)), -np.ones(actions, np.float32), np.ones(actions, np.float32))
 
 
 def bimodal_memory(n: int = 400, width: float = 0.08, actions: int = 1) -> Memory:
     """On states in [−1, 1] people go either way, up to ±MODE in every dimension at once, never between."""
     rng = np.random.default_rng(0)
-    memory = Memory(1, actions, 2, rng)
+    memory = Memory(Form((1,)), actions, 2, rng)
     side = rng.choice([-1.0, 1.0], (n, 1))
     choices = side * MODE + rng.normal(0, width, (n, actions))
     memory.add(rng.uniform(-1, 1, (n, 1)), choices.clip(-1, 1), np.zeros(n, int))
@@ -102,7 +103,7 @@ def corrections(policy: ImplicitPolicy) -> np.ndarray:
 def test_where_the_proposal_is_right_the_correction_is_flat(one_bump):
     """Data from a Gaussian, which one component expresses: f spreads by half a nat at most, on two ways by more."""
     rng = np.random.default_rng(0)
-    memory = Memory(1, 1, 2, rng)
+    memory = Memory(Form((1,)), 1, 2, rng)
     memory.add(rng.uniform(-1, 1, (2000, 1)), rng.normal(0.1, 0.15, (2000, 1)).clip(-1, 1), np.zeros(2000, int))
     config = ImplicitConfig(width=16, components=1, counter_examples=16, draws=32, optimisation=LIGHT)
     policy = trained(config, memory, 750)
@@ -145,7 +146,7 @@ def test_the_uncertainty_is_the_jeffreys_divergence_of_the_members(actions, poin
 
 def test_the_energies_in_the_units_of_the_world_are_those_of_the_model():
     low, high = np.array([0.0], np.float32), np.array([10.0], np.float32)
-    policy = ImplicitPolicy(ImplicitConfig(width=8, components=2), Sizes(1, low, high), seed=0)
+    policy = ImplicitPolicy(ImplicitConfig(width=8, components=2), Sizes(Form((1,)), low, high), seed=0)
     states = np.array([[0.3], [-2.0]])
     with torch.no_grad():
         expected = policy.model.at(policy._states(states))(torch.tensor([[[-1.0], [0.0]], [[0.5], [1.0]]]))
@@ -156,7 +157,7 @@ def test_the_energies_in_the_units_of_the_world_are_those_of_the_model():
 
 def test_members_learn_from_their_own_bootstraps():
     """Two members with the same weights and opposite data end on opposite sides."""
-    memory = Memory(1, 1, 2, np.random.default_rng(0))
+    memory = Memory(Form((1,)), 1, 2, np.random.default_rng(0))
     memory.add(np.zeros((2, 1)), np.array([[-0.8], [0.8]]), np.zeros(2, int))
     memory._bootstraps[:, :2] = [[0, 0], [1, 1]]
     policy = trained(ImplicitConfig(width=8, components=1, draws=64, optimisation=LIGHT), memory, 150)

@@ -11,8 +11,9 @@ from iifl.energy.schedules import PolynomialDecay
 from iifl.memory import Memory
 from iifl.policies.langevin import LangevinConfig, LangevinPolicy, small_langevin
 from iifl.policies.learner import Optimisation, Sizes
+from iifl.records import Form
 
-SIZES = Sizes(2, -np.ones(1, np.float32), np.ones(1, np.float32))
+SIZES = Sizes(Form((2,)), -np.ones(1, np.float32), np.ones(1, np.float32))
 TINY = LangevinConfig(
     width=16, depth=2, iterations=15, draws=32, optimisation=Optimisation(batch=32, learning_rate=3e-3)
 )
@@ -98,7 +99,7 @@ def test_the_uncertainty_of_long_chains_is_the_divergence_of_the_colder_densitie
 
 def test_training_makes_the_humans_action_the_likelier_one():
     rng = np.random.default_rng(0)
-    memory = Memory(2, 1, 2, rng)
+    memory = Memory(Form((2,)), 1, 2, rng)
     observations = rng.normal(size=(100, 2))
     memory.add(observations, np.tanh(observations[:, :1]), np.zeros(100, int))
     policy = LangevinPolicy(TINY, SIZES, seed=0)

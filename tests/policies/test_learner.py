@@ -5,11 +5,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from iifl.encoders import VectorEncoder
 from iifl.memory import Memory
 from iifl.policies.learner import Learner, Normalisation, Optimisation, Sizes
-from iifl.records import Decision
+from iifl.records import Decision, Form
 
-SIZES = Sizes(3, np.array([-1.0, 0.0, 5.0], np.float32), np.array([1.0, 10.0, 6.0], np.float32))
+SIZES = Sizes(Form((3,)), np.array([-1.0, 0.0, 5.0], np.float32), np.array([1.0, 10.0, 6.0], np.float32))
 
 
 class Point(Learner):
@@ -20,7 +21,7 @@ class Point(Learner):
     def __init__(self, optimisation: Optimisation) -> None:
         model = nn.Module()
         model.value = nn.Parameter(torch.zeros(2))
-        super().__init__(model, SIZES, optimisation, seed=0, device="cpu")
+        super().__init__(VectorEncoder(SIZES.observation), model, SIZES, optimisation, seed=0, device="cpu")
 
     def decide(self, observations) -> Decision:
         states = self._states(observations)
@@ -31,7 +32,7 @@ class Point(Learner):
 
 
 def memory_of(observations=None) -> Memory:
-    memory = Memory(3, 3, 2, np.random.default_rng(0))
+    memory = Memory(Form((3,)), 3, 2, np.random.default_rng(0))
     observations = np.zeros((4, 3)) if observations is None else observations
     memory.add(observations, np.tile([0.0, 5.0, 5.5], (len(observations), 1)), np.zeros(len(observations), int))
     return memory
@@ -59,7 +60,7 @@ def test_the_demonstrations_have_mean_zero_and_standard_deviation_one():
 @pytest.mark.parametrize("high", [[1.0, 0.0, 6.0], [1.0, np.inf, 6.0], [1.0, np.nan, 6.0]])
 def test_a_box_without_inside_is_refused(high):
     with pytest.raises(ValueError, match="action box must be finite and not empty"):
-        Normalisation(Sizes(3, SIZES.action_low, np.array(high, np.float32)))
+        Normalisation(Sizes(Form((3,)), SIZES.action_low, np.array(high, np.float32)))
 
 
 def test_actions_outside_are_clipped_to_the_box():

@@ -12,10 +12,11 @@ from iifl.policies.explicit import ExplicitConfig
 from iifl.policies.implicit import ImplicitConfig
 from iifl.policies.langevin import LangevinConfig
 from iifl.policies.learner import Optimisation, Sizes
+from iifl.records import Form
 from iifl.registry import POLICIES
 
 LOW, HIGH = np.array([-1.0, 0.0], np.float32), np.array([2.0, 8.0], np.float32)
-SIZES = Sizes(3, LOW, HIGH)
+SIZES = Sizes(Form((3,)), LOW, HIGH)
 LIGHT = Optimisation(batch=16, learning_rate=3e-3, decay=0.9, decay_every=4)
 TINY: dict[str, PolicyConfig] = {
     "explicit": ExplicitConfig(members=2, width=8, optimisation=LIGHT),
@@ -32,7 +33,7 @@ def make(name: str, seed: int = 0):
 def make_memory(seed: int = 0) -> Memory:
     """A smooth function of the state, on both of its bootstraps."""
     rng = np.random.default_rng(seed)
-    memory = Memory(3, 2, 2, rng)
+    memory = Memory(Form((3,)), 2, 2, rng)
     observations = rng.normal([3, 0, -2], [2, 1, 0.5], (60, 3))
     actions = np.stack([observations[:, 1], 4 + 2 * observations[:, 1]], 1).clip(LOW, HIGH)
     memory.add(observations, actions, np.zeros(60, int))
@@ -154,7 +155,7 @@ def test_another_shape_of_network_is_refused(name):
 
 @every_policy
 def test_a_policy_of_bootstraps_that_are_not_its_own_is_refused(name):
-    memory = Memory(3, 2, 5, np.random.default_rng(0))
+    memory = Memory(Form((3,)), 2, 5, np.random.default_rng(0))
     memory.add(np.zeros((4, 3)), np.tile(LOW, (4, 1)), np.zeros(4, int))
     with pytest.raises((RuntimeError, ValueError)):
         make(name).learn(memory, 1)

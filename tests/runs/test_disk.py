@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iifl.records import Form
 from iifl.runs.checkpoint import Checkpoints
 from iifl.runs.files import StorageError
 from iifl.runs.folder import RunFolder
@@ -50,7 +51,7 @@ def test_a_full_disk(on_its_own_disk, make_step, holds_steps):
         ballast, checkpoints = disk / "ballast", Checkpoints(disk / "checkpoints")
         ballast.write_bytes(bytes(400_000))
         checkpoints.save(1, {"x": np.arange(1000)}, {})
-        with Journal.create(disk / "journal.sqlite", 13, 5, 3) as journal:
+        with Journal.create(disk / "journal.sqlite", 13, Form((5,)), 3) as journal:
             with pytest.raises(StorageError, match=r"journal\.sqlite: cannot write: the disk .*full"):
                 for t in range(10_000):
                     journal.append(t, *make_step(t))
@@ -76,7 +77,7 @@ def test_a_read_only_disk(on_its_own_disk, make_step, holds_steps, manifest):
     def check(disk: Path) -> None:
         with RunFolder.create(disk / "run", manifest) as folder:
             folder.checkpoints.save(1, {"x": np.arange(10)}, {})
-            with Journal.create(folder.journal, 13, 5, 3) as journal:
+            with Journal.create(folder.journal, 13, Form((5,)), 3) as journal:
                 journal.append(0, *make_step(0))
         mount("-o", "remount,ro", disk)
         folder = RunFolder.read(disk / "run")
@@ -86,7 +87,7 @@ def test_a_read_only_disk(on_its_own_disk, make_step, holds_steps, manifest):
             holds_steps(journal)
         for name, write in {
             "journal.sqlite: .*read-only": lambda: Journal.open(folder.journal),
-            "other.sqlite: .*read-only": lambda: Journal.create(disk / "other.sqlite", 13, 5, 3),
+            "other.sqlite: .*read-only": lambda: Journal.create(disk / "other.sqlite", 13, Form((5,)), 3),
             "checkpoint-000000002.safetensors: .*read-only": lambda: folder.checkpoints.save(2, {}, {}),
             "SHA256SUMS: .*read-only": lambda: folder.write_summary([]),
             "lock: .*read-only": lambda: RunFolder.resume(disk / "run"),
@@ -102,7 +103,7 @@ def test_a_limit_on_the_size_of_files(tmp_path, make_step, holds_steps, in_child
     """The size limit of the process: what is refused is named, and what was committed before is whole."""
     path = tmp_path / "journal.sqlite"
     checkpoints = Checkpoints(tmp_path)
-    Journal.create(path, 13, 5, 3).close()
+    Journal.create(path, 13, Form((5,)), 3).close()
 
     def write() -> None:
         with pytest.raises(StorageError, match=r"journal\.sqlite: cannot (write|sync|close): the disk refuses"):

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from iifl.records import Form
 from iifl.runs.files import StorageError
 from iifl.runs.journal import Journal
 
@@ -19,14 +20,14 @@ def path(tmp_path):
 @pytest.fixture
 def filled(path, make_step):
     """A closed journal of 40 timesteps."""
-    with Journal.create(path, ROBOTS, OBSERVATION, ACTION) as journal:
+    with Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION) as journal:
         for t in range(40):
             journal.append(t, *make_step(t))
     return path
 
 
 def test_what_was_appended_is_read_by_the_writer_and_after_closing(path, make_step, holds_steps):
-    with Journal.create(path, ROBOTS, OBSERVATION, ACTION) as journal:
+    with Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION) as journal:
         assert {name: column.shape for name, column in journal.read().items()}["rewards"] == (0, ROBOTS)
         for t in range(7):
             journal.append(t, *make_step(t))
@@ -48,7 +49,7 @@ def test_a_closed_journal_is_one_ordinary_file(filled):
 
 
 def test_only_the_next_timestep_can_be_appended(path, make_step, holds_steps):
-    with Journal.create(path, ROBOTS, OBSERVATION, ACTION) as journal:
+    with Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION) as journal:
         journal.append(0, *make_step(0))
         for wrong in (0, 2, -1):
             with pytest.raises(ValueError, match=f"timestep {wrong} cannot be appended .* the next one is 1"):
@@ -74,7 +75,7 @@ def test_truncating_forgets_the_end_and_no_more(filled, make_step, holds_steps):
 
 
 def test_a_reader_sees_a_true_beginning_while_the_writer_goes_on(path, make_step, holds_steps):
-    with Journal.create(path, ROBOTS, OBSERVATION, ACTION) as journal:
+    with Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION) as journal:
         for t in range(4):
             journal.append(t, *make_step(t))
         with Journal.open(path, read_only=True) as reader:
@@ -92,7 +93,7 @@ def test_a_reader_sees_a_true_beginning_while_the_writer_goes_on(path, make_step
 
 
 def test_a_second_writer_is_found_out(path, make_step, holds_steps):
-    with Journal.create(path, ROBOTS, OBSERVATION, ACTION) as journal, Journal.open(path) as other:
+    with Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION) as journal, Journal.open(path) as other:
         journal.append(0, *make_step(0))
         with pytest.raises(StorageError, match="another process has written to it"):
             other.append(0, *make_step(1))
@@ -103,17 +104,17 @@ def test_a_second_writer_is_found_out(path, make_step, holds_steps):
 def test_creating_over_a_file_and_opening_none_are_refused(tmp_path, path, filled):
     before = filled.read_bytes()
     with pytest.raises(StorageError, match=r"journal\.sqlite: is there already"):
-        Journal.create(path, ROBOTS, OBSERVATION, ACTION)
+        Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION)
     assert filled.read_bytes() == before
     with pytest.raises(StorageError, match=r"other\.sqlite: cannot open: it is missing"):
         Journal.open(tmp_path / "other.sqlite")
     with pytest.raises(StorageError, match=r"no/journal\.sqlite: cannot create"):
-        Journal.create(tmp_path / "no" / "journal.sqlite", ROBOTS, OBSERVATION, ACTION)
+        Journal.create(tmp_path / "no" / "journal.sqlite", ROBOTS, Form((OBSERVATION,)), ACTION)
 
 
 def test_names_that_mean_something_in_a_uri(tmp_path, make_step, holds_steps):
     path = tmp_path / "100% #1?mode=memory.sqlite"
-    with Journal.create(path, ROBOTS, OBSERVATION, ACTION) as journal:
+    with Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION) as journal:
         journal.append(0, *make_step(0))
     assert path.exists()
     with Journal.open(path) as journal:
@@ -203,7 +204,7 @@ def test_a_journal_of_another_version_is_read_but_not_gone_on_with(filled, monke
 
 
 def test_a_full_database_loses_nothing_and_goes_on_when_there_is_room(path, make_step, holds_steps):
-    with Journal.create(path, ROBOTS, OBSERVATION, ACTION) as journal:
+    with Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION) as journal:
         journal._connection.execute("PRAGMA max_page_count = 8")
         with pytest.raises(StorageError, match=r"journal\.sqlite: cannot write: the disk is full: free some space"):
             for t in range(1000):
@@ -222,7 +223,7 @@ def test_the_size_of_a_long_run(tmp_path, make_step):
     step = make_step(10, robots=100, observation=60, action=8, taught=10)
     assert len(step[3]) == 10
     sizes = []
-    with Journal.create(path, 100, 60, 8) as journal:
+    with Journal.create(path, 100, Form((60,)), 8) as journal:
         for t in range(500):
             journal.append(t, *step)
             if t in (99, 499):
@@ -236,7 +237,7 @@ def test_the_size_of_a_long_run(tmp_path, make_step):
 def test_a_long_run_opens_and_reads_in_two_seconds(tmp_path, make_step):
     path = tmp_path / "journal.sqlite"
     step = make_step(10, robots=100, observation=60, action=8, taught=10)
-    with Journal.create(path, 100, 60, 8) as journal:
+    with Journal.create(path, 100, Form((60,)), 8) as journal:
         for t in range(10_000):
             journal.append(t, *step)
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 500e6
@@ -251,12 +252,12 @@ def test_the_header_says_how_the_rows_are_laid_out(filled):
         (text,) = connection.execute("SELECT value FROM header WHERE key = 'layout'").fetchone()
     connection.close()
     layout = json.loads(text)
-    assert (layout["robots"], layout["observation_size"], layout["action_size"]) == (ROBOTS, OBSERVATION, ACTION)
+    assert (layout["robots"], layout["observation"]["shape"], layout["action_size"]) == (ROBOTS, [OBSERVATION], ACTION)
     assert layout["columns"]["uncertainty"] == "<f8"
 
 
 def test_closing_twice_is_harmless_and_a_closed_journal_is_not_a_damaged_one(path, make_step):
-    journal = Journal.create(path, ROBOTS, OBSERVATION, ACTION)
+    journal = Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION)
     journal.close()
     journal.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):

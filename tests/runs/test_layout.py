@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from iifl.records import Timestep
+from iifl.records import Form, Timestep
 from iifl.runs.layout import COLUMNS, FLAGS, JournalLayout, checksum
 
 INTEGERS = ("int8", "int16", "int32", "int64")
@@ -36,7 +36,7 @@ def timesteps(draw):
 def test_timesteps_come_back_exactly(steps):
     robots = len(steps[0].taught)
     steps = [step for step in steps if len(step.taught) == robots]
-    layout = JournalLayout(robots, 1, 1)
+    layout = JournalLayout(robots, Form((1,)), 1)
     columns = layout.decode_timesteps([layout.encode_timestep(step) for step in steps])
     assert list(columns) == list(COLUMNS)
     for name, column in columns.items():
@@ -47,7 +47,7 @@ def test_timesteps_come_back_exactly(steps):
 @given(st.lists(st.integers(0, 5), max_size=4), st.integers(1, 6), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_transitions_come_back_exactly(counts, observation, action, random):
     rng = np.random.default_rng(random.getrandbits(32))
-    layout = JournalLayout(3, observation, action)
+    layout = JournalLayout(3, Form((observation,)), action)
     given_steps = [
         (
             rng.normal(size=(k, observation)).astype(np.float32),
@@ -64,14 +64,14 @@ def test_transitions_come_back_exactly(counts, observation, action, random):
 
 
 def test_flags_are_packed():
-    layout = JournalLayout(100, 1, 1)
+    layout = JournalLayout(100, Form((1,)), 1)
     step = Timestep(*(np.zeros(100, bool if kind == FLAGS else kind) for kind in COLUMNS.values()))
     assert len(layout.encode_timestep(step)) == 100 * (4 + 8 + 8) + 5 * 13
 
 
 def test_what_cannot_be_kept_exactly_is_an_error_that_names_it(make_step):
     timestep, observations, actions, humans = make_step(4)
-    layout = JournalLayout(13, 5, 3)
+    layout = JournalLayout(13, Form((5,)), 3)
     wrong = {
         "human_of": (timestep.human_of + 2**31, ValueError, "human_of holds an integer that does not fit int32"),
         "rewards": (timestep.rewards.astype(np.longdouble), TypeError, "rewards of dtype .* cannot be kept exactly"),
@@ -88,7 +88,7 @@ def test_what_cannot_be_kept_exactly_is_an_error_that_names_it(make_step):
     with pytest.raises(TypeError, match="humans of dtype float64"):
         layout.encode_transitions(observations, actions, humans + 0.5)
     with pytest.raises(ValueError, match="at least one of robots"):
-        JournalLayout(0, 5, 3)
+        JournalLayout(0, Form((5,)), 3)
 
 
 @given(st.binary(min_size=1, max_size=64), st.binary(max_size=64), st.data())

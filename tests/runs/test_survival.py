@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from iifl.records import Form
 from iifl.runs.checkpoint import Checkpoints
 from iifl.runs.failpoints import FAILPOINTS, armed
 from iifl.runs.files import StorageError, write_json
@@ -33,7 +34,7 @@ def go_on(path, manifest, make_step, until=STEPS) -> None:
         with (
             Journal.open(folder.journal)
             if folder.journal.exists()
-            else Journal.create(folder.journal, ROBOTS, OBSERVATION, ACTION)
+            else Journal.create(folder.journal, ROBOTS, Form((OBSERVATION,)), ACTION)
         ) as journal:
             if checkpoints.paths():
                 loaded = checkpoints.load_latest()
@@ -141,7 +142,7 @@ def killed(in_child, write, rng: random.Random) -> int | None:
 
 def test_no_committed_timestep_is_lost_or_doubled_in_forty_kills(tmp_path, make_step, holds_steps, in_child):
     path, rng, length, appended = tmp_path / "journal.sqlite", random.Random(0), 0, 0
-    Journal.create(path, ROBOTS, OBSERVATION, ACTION).close()
+    Journal.create(path, ROBOTS, Form((OBSERVATION,)), ACTION).close()
     for _ in range(40):
         back = max(length - 3, 0)
 
@@ -173,7 +174,7 @@ def test_a_whole_checkpoint_not_ahead_of_the_journal_is_there_after_each_of_fort
         tmp_path / "journal.sqlite",
         random.Random(1),
     )
-    Journal.create(journal_path, ROBOTS, OBSERVATION, ACTION).close()
+    Journal.create(journal_path, ROBOTS, Form((OBSERVATION,)), ACTION).close()
 
     def state(t: int) -> dict:
         return {"numbers": np.full(20_000, t), "more": torch.full((100,), float(t))}

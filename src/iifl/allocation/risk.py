@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from iifl.records import BoolArray, FloatArray
+from iifl.encoders import EncoderConfig, Standardisation, make_encoder
+from iifl.records import BoolArray, FloatArray, Form, ObservationArray, finite_rows
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,24 @@ class RiskConfig:
 class RiskCritic:
     """Q_risk over the transitions of the whole fleet. Its whole state, data included, is in its `state_dict`."""
 
-    def __init__(self, observation_size: int, action_size: int, config: RiskConfig, seed: int) -> None:
+    def __init__(self, observation: Form, action_size: int, config: RiskConfig, seed: int) -> None:
         self.config = config
         self._generator = torch.Generator().manual_seed(seed)
-        self._online = _Network(observation_size, action_size, config.hidden, self._generator)
-        self._target = _Network(observation_size, action_size, config.hidden, self._generator)
+        self._online = _Network(observation, action_size, config, self._generator)
+        self._target = _Network(observation, action_size, config, self._generator)
         self._target.load_state_dict(self._online.state_dict())
         self._weights = list(self._online.parameters())
         self._optimiser = torch.optim.Adam(self._weights, lr=config.learning_rate)
         self._optimiser_begin()
-        # One row per transition: s, a, s', a', c', e.
-        self._split = [observation_size, action_size, observation_size, action_size, 1, 1]
-        self._rows = torch.zeros(config.capacity, sum(self._split))
+        rooms = {
+            "s": observation.empty(config.capacity),
+            "a": np.empty((config.capacity, action_size), np.float32),
+            "s_next": observation.empty(config.capacity),
+            "a_next": np.empty((config.capacity, action_size), np.float32),
+            "failed": np.empty(config.capacity, np.float32),
+            "ended": np.empty(config.capacity, np.float32),
+        }
+        self._columns = {name: torch.from_numpy(room) for name, room in rooms.items()}
         self._recorded = torch.zeros((), dtype=torch.int64)
 
     def _optimiser_begin(self) -> None:
@@ -65,24 +72,23 @@ class RiskCritic:
         """How many transitions are kept."""
         return min(int(self._recorded), self.config.capacity)
 
-    def fit_normalisation(self, observations: FloatArray) -> None:
-        """Standardise observations by the mean and the standard deviation of these (k, S)."""
+    def fit_normalisation(self, observations: ObservationArray) -> None:
+        """Standardise observations by the mean and the standard deviation of these (k, *S)."""
         for network in (self._online, self._target):
-            network.mean.copy_(torch.as_tensor(observations.mean(axis=0)))
-            network.std.copy_(torch.as_tensor(observations.std(axis=0)).clamp_min(1e-3))
+            network.standardise.fit(torch.as_tensor(observations))
 
     @torch.no_grad()
-    def predict(self, observations: FloatArray, actions: FloatArray) -> FloatArray:
+    def predict(self, observations: ObservationArray, actions: FloatArray) -> FloatArray:
         """Q_risk(s, a) of every robot (N,)."""
-        inputs = torch.cat([_tensor(observations), _tensor(actions)], dim=1)
-        risk: FloatArray = torch.sigmoid(self._online(inputs)).numpy()
+        logits = self._online(torch.as_tensor(observations), torch.as_tensor(actions))
+        risk: FloatArray = torch.sigmoid(logits).numpy()
         return risk
 
     def record(
         self,
-        observations: FloatArray,
+        observations: ObservationArray,
         actions: FloatArray,
-        next_observations: FloatArray,
+        next_observations: ObservationArray,
         next_actions: FloatArray,
         *,
         failed: BoolArray,
@@ -92,16 +98,18 @@ class RiskCritic:
 
         `next_actions` (k, A) are the policy's own proposals in the next states; both are ignored where it is over.
         """
-        columns = [observations, actions, next_observations, next_actions, failed[:, None], (ended | failed)[:, None]]
-        rows = torch.cat([_tensor(column) for column in columns], dim=1)
-        if not bool(torch.isfinite(rows).all()):
-            row = int((~torch.isfinite(rows)).any(dim=1).nonzero()[0])
+        arrays = (observations, actions, next_observations, next_actions, failed, ended | failed)
+        k = len(actions)
+        finite = np.stack([finite_rows(array) for array in arrays]).all(0)
+        if not finite.all():
+            row = int(finite.argmin())
             raise ValueError(f"transition {row} for the risk critic holds NaN or infinity; nothing was recorded")
-        if len(rows) > self.config.capacity:
-            raise ValueError(f"{len(rows)} transitions at once, but the risk critic keeps {self.config.capacity}")
-        slots = (int(self._recorded) + torch.arange(len(rows))) % self.config.capacity
-        self._rows[slots] = rows
-        self._recorded += len(rows)
+        if k > self.config.capacity:
+            raise ValueError(f"{k} transitions at once, but the risk critic keeps {self.config.capacity}")
+        slots = (int(self._recorded) + torch.arange(k)) % self.config.capacity
+        for column, array in zip(self._columns.values(), arrays, strict=True):
+            column[slots] = torch.as_tensor(array, dtype=column.dtype)
+        self._recorded += k
 
     def learn(self, steps: int) -> float:
         """Take `steps` gradient steps on the transitions recorded; return the mean loss."""
@@ -110,12 +118,12 @@ class RiskCritic:
         total = 0.0
         for _ in range(steps):
             picks = torch.randint(self.size, (self.config.batch,), generator=self._generator)
-            s, a, s_next, a_next, failed, ended = self._rows[picks].split_with_sizes(self._split, dim=1)
+            s, a, s_next, a_next, failed, ended = (column[picks] for column in self._columns.values())
             with torch.no_grad():
-                later = torch.sigmoid(self._target(torch.cat([s_next, a_next], dim=1)))
-                target = failed[:, 0] + self.config.discount * (1 - ended[:, 0]) * later
+                later = torch.sigmoid(self._target(s_next, a_next))
+                target = failed + self.config.discount * (1 - ended) * later
             # Cross-entropy with a soft target is least at the target's mean, and does not stall near 0 and 1.
-            loss = binary_cross_entropy_with_logits(self._online(torch.cat([s, a], dim=1)), target)
+            loss = binary_cross_entropy_with_logits(self._online(s, a), target)
             self._optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self._optimiser.step()
@@ -129,7 +137,7 @@ class RiskCritic:
         """All that is needed to go on from here, as tensors of their own."""
         return {name: tensor.detach().clone() for name, tensor in self._tensors().items()} | {
             "generator": self._generator.get_state(),
-            "rows": self._rows[: self.size].clone(),
+            **{f"transitions.{name}": column[: self.size].clone() for name, column in self._columns.items()},
         }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
@@ -141,7 +149,8 @@ class RiskCritic:
             for name, tensor in self._tensors().items():
                 tensor.copy_(state[name])
         self._generator.set_state(state["generator"])
-        self._rows[: self.size] = state["rows"]
+        for name, column in self._columns.items():
+            column[: self.size] = state[f"transitions.{name}"]
 
     def _tensors(self) -> dict[str, Tensor]:
         """The tensors of the state that never change their shape, by name."""
@@ -158,32 +167,25 @@ class RiskCritic:
 
 
 class _Network(nn.Module):
-    """The logit of Q_risk from [s, a], with the normalisation of s as part of its state."""
+    """The logit of Q_risk from s and a, with the normalisation of s as part of its state."""
 
-    mean: Tensor
-    std: Tensor
-
-    def __init__(self, observation_size: int, action_size: int, hidden: int, generator: torch.Generator) -> None:
+    def __init__(self, observation: Form, action_size: int, config: RiskConfig, generator: torch.Generator) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(observation_size))
-        self.register_buffer("std", torch.ones(observation_size))
+        self.standardise = Standardisation(observation)
+        self.encoder = make_encoder(observation, 1, EncoderConfig(), generator)
         self.layers = nn.Sequential(
-            nn.Linear(observation_size + action_size, hidden),
+            nn.Linear(self.encoder.features + action_size, config.hidden),
             nn.ReLU(),
-            nn.Linear(hidden, hidden),
+            nn.Linear(config.hidden, config.hidden),
             nn.ReLU(),
-            nn.Linear(hidden, 1),
+            nn.Linear(config.hidden, 1),
         )
         for layer in self.layers:
             if isinstance(layer, nn.Linear):
                 nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
                 nn.init.zeros_(layer.bias)
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        s, a = inputs.tensor_split([len(self.mean)], dim=1)
-        logit: Tensor = self.layers(torch.cat([(s - self.mean) / self.std, a], dim=1))
+    def forward(self, s: Tensor, a: Tensor) -> Tensor:
+        features = self.encoder(self.standardise(s)).reshape(len(a), -1)
+        logit: Tensor = self.layers(torch.cat([features, a], dim=1))
         return logit[:, 0]
-
-
-def _tensor(array: np.ndarray) -> Tensor:
-    return torch.as_tensor(np.asarray(array, np.float32))

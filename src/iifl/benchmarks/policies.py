@@ -16,6 +16,7 @@ from iifl.policies.explicit import ExplicitConfig, ExplicitPolicy
 from iifl.policies.implicit import ImplicitConfig, ImplicitPolicy
 from iifl.policies.langevin import LangevinConfig, LangevinPolicy
 from iifl.policies.learner import Learner, Sizes
+from iifl.records import Form
 
 ROBOTS, OBSERVATION, ACTION = 100, 60, 8
 TURNS = 30
@@ -75,7 +76,7 @@ def _explicit() -> Learner:
 
 
 def _sizes() -> Sizes:
-    return Sizes(OBSERVATION, -np.ones(ACTION, np.float32), np.ones(ACTION, np.float32))
+    return Sizes(Form((OBSERVATION,)), -np.ones(ACTION, np.float32), np.ones(ACTION, np.float32))
 
 
 def _step(policy: Learner, robots: int = ROBOTS) -> Callable[[], object]:
@@ -86,7 +87,7 @@ def _step(policy: Learner, robots: int = ROBOTS) -> Callable[[], object]:
 def _train(policy: Learner) -> Callable[[], object]:
     rng = np.random.default_rng(0)
     members = 5 if isinstance(policy, ExplicitPolicy) else 2
-    memory = Memory(OBSERVATION, ACTION, members, rng)
+    memory = Memory(Form((OBSERVATION,)), ACTION, members, rng)
     observations = rng.normal(size=(5000, OBSERVATION)).astype(np.float32)
     actions = np.tanh(observations[:, :ACTION] + 0.1 * rng.normal(size=(5000, ACTION))).astype(np.float32)
     memory.add(observations, actions, np.zeros(5000, np.int64))

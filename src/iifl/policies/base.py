@@ -5,7 +5,7 @@ from typing import Protocol
 from torch import Tensor
 
 from iifl.memory import Memory
-from iifl.records import Decision, FloatArray
+from iifl.records import Decision, FloatArray, ObservationArray
 
 PolicyState = dict[str, Tensor]
 
@@ -17,15 +17,15 @@ class Policy(Protocol):
     and random state belong to it and are in its state.
     """
 
-    def act(self, observations: FloatArray) -> FloatArray:
+    def act(self, observations: ObservationArray) -> FloatArray:
         """The robots' own actions (N, A), always inside the action box."""
         ...
 
-    def uncertainty(self, observations: FloatArray) -> FloatArray:
+    def uncertainty(self, observations: ObservationArray) -> FloatArray:
         """How unsure the policy is at each observation (N,), non-negative."""
         ...
 
-    def decide(self, observations: FloatArray) -> Decision:
+    def decide(self, observations: ObservationArray) -> Decision:
         """Both at once, sharing the work that they have in common."""
         ...
 

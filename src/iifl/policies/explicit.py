@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from iifl.checks import at_least
+from iifl.encoders import EncoderConfig, make_encoder
 from iifl.policies.learner import Learner, Optimisation, Sizes
 from iifl.policies.networks import EnsembleMLP
-from iifl.records import Decision, FloatArray
+from iifl.records import Decision, ObservationArray
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class ExplicitConfig:
     """Units in a hidden layer."""
     depth: int = 2
     """Hidden layers."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    """How it sees images."""
     optimisation: Optimisation = field(default_factory=lambda: Optimisation(learning_rate=1e-3, decay=1.0))
     """How it is trained."""
 
@@ -39,12 +42,14 @@ class ExplicitPolicy(Learner):
     """An ensemble of networks s → a."""
 
     def __init__(self, config: ExplicitConfig, sizes: Sizes, seed: int, device: str = "cpu") -> None:
-        layers = [sizes.observation] + [config.width] * config.depth + [sizes.action]
-        network = EnsembleMLP(config.members, layers, torch.Generator().manual_seed(seed))
-        super().__init__(network, sizes, config.optimisation, seed, device)
+        generator = torch.Generator().manual_seed(seed)
+        encoder = make_encoder(sizes.observation, config.members, config.encoder, generator)
+        layers = [encoder.features] + [config.width] * config.depth + [sizes.action]
+        network = EnsembleMLP(config.members, layers, generator)
+        super().__init__(encoder, network, sizes, config.optimisation, seed=seed, device=device)
 
     @torch.no_grad()
-    def decide(self, observations: FloatArray) -> Decision:
+    def decide(self, observations: ObservationArray) -> Decision:
         """Mean and variance of the ensemble; in [−1, 1] a fair coin on the bounds has variance 1."""
         predictions = torch.tanh(self.model(self._states(observations)))  # (E, N, A)
         disagreement = predictions.var(0, correction=0).mean(-1)

@@ -21,6 +21,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from iifl.checks import ConfigError, above, at_least
+from iifl.encoders import EncoderConfig, make_encoder
 from iifl.energy.divergence import shared_jeffreys
 from iifl.energy.losses import info_nce
 from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
@@ -28,7 +29,7 @@ from iifl.energy.samplers import log_importance_weights
 from iifl.policies.learner import Learner, Optimisation, Sizes
 from iifl.policies.mixture import WIDEST, TruncatedMixture
 from iifl.policies.networks import EnsembleMLP
-from iifl.records import Decision, FloatArray
+from iifl.records import Decision, FloatArray, ObservationArray
 
 MODES = 16
 """Components whose means are candidates for an action: the likeliest of each member, from all members together."""
@@ -58,6 +59,8 @@ class ImplicitConfig:
     """Draws from the proposal that a human's action is ranked against."""
     draws: int = 64
     """Draws for each robot's action and uncertainty, from all members together."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    """How it sees images."""
     optimisation: Optimisation = field(
         default_factory=lambda: Optimisation(batch=256, learning_rate=1e-3, weight_decay=1.0)
     )
@@ -75,19 +78,19 @@ class ImplicitConfig:
 class TiltedMixture(nn.Module):
     """The energies of all members: proposals q and corrections f."""
 
-    def __init__(self, config: ImplicitConfig, sizes: Sizes, generator: Generator) -> None:
+    def __init__(self, config: ImplicitConfig, features: int, action_size: int, generator: Generator) -> None:
         super().__init__()
-        outputs = TruncatedMixture.parameters(config.components, sizes.action)
-        layers = [sizes.observation] + [config.width] * config.depth + [outputs]
+        outputs = TruncatedMixture.parameters(config.components, action_size)
+        layers = [features] + [config.width] * config.depth + [outputs]
         shape = EnergyNetwork(config.correction_width, config.depth, spectral_norm=False)
         self.config = config
         self.proposal_network = EnsembleMLP(config.members, layers, generator)
-        self.correction_network = EnergyEnsemble(config.members, sizes.observation, sizes.action, shape, generator)
+        self.correction_network = EnergyEnsemble(config.members, features, action_size, shape, generator)
         nn.init.zeros_(self.correction_network.weights[-1])  # f = 0: until it has learned, π is the proposal
         nn.init.zeros_(self.correction_network.biases[-1])
 
     def at(self, states: Tensor) -> "TiltedEnergy":
-        """The energies at states (B, S), or (E, B, S) with a batch for each member."""
+        """The energies at states (B, F), or (E, B, F) with a batch for each member."""
         raw = self.proposal_network(states)
         proposal = TruncatedMixture.of(raw, self.config.components, self.config.narrowest)
         return TiltedEnergy(proposal, self.correction_network.at(states), self.config.correction)
@@ -128,11 +131,13 @@ class ImplicitPolicy(Learner):
 
     def __init__(self, config: ImplicitConfig, sizes: Sizes, seed: int, device: str = "cpu") -> None:
         self.config = config
-        model = TiltedMixture(config, sizes, torch.Generator().manual_seed(seed))
-        super().__init__(model, sizes, config.optimisation, seed, device)
+        generator = torch.Generator().manual_seed(seed)
+        encoder = make_encoder(sizes.observation, config.members, config.encoder, generator)
+        model = TiltedMixture(config, encoder.features, sizes.action, generator)
+        super().__init__(encoder, model, sizes, config.optimisation, seed=seed, device=device)
 
     @torch.no_grad()
-    def decide(self, observations: FloatArray) -> Decision:
+    def decide(self, observations: ObservationArray) -> Decision:
         """Actions and uncertainties from one set of draws."""
         energy = self.model.at(self._states(observations))
         members = self.config.members
@@ -158,8 +163,8 @@ class ImplicitPolicy(Learner):
         return torch.where(lower.unsqueeze(-1), after, before).squeeze(1)
 
     @torch.no_grad()
-    def energies(self, observations: FloatArray, actions: FloatArray) -> FloatArray:
-        """E of every member at observations (B, S) and K actions of the world for each (B, K, A): (E, B, K)."""
+    def energies(self, observations: ObservationArray, actions: FloatArray) -> FloatArray:
+        """E of every member at observations (B, *S) and K actions of the world for each (B, K, A): (E, B, K)."""
         scaled = self.normalisation.scaled(torch.as_tensor(actions, dtype=torch.float32, device=self.device))
         energies: FloatArray = self.model.at(self._states(observations))(scaled).cpu().numpy()
         return energies

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from iifl.checks import at_least
+from iifl.encoders import EncoderConfig, make_encoder
 from iifl.energy.box import Box
 from iifl.energy.divergence import jeffreys
 from iifl.energy.function import cross_energies
@@ -19,7 +20,7 @@ from iifl.energy.losses import gradient_penalty, info_nce
 from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
 from iifl.energy.samplers import Samples, published_sampler
 from iifl.policies.learner import Learner, Optimisation, Sizes
-from iifl.records import Decision, FloatArray
+from iifl.records import Decision, ObservationArray
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class LangevinConfig:
     """Chains for each of the humans' actions in training."""
     draws: int = 512
     """Chains for each robot's action, and again for its uncertainty under each model."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    """How it sees images."""
     optimisation: Optimisation = field(default_factory=Optimisation)
     """How it is trained."""
 
@@ -68,14 +71,15 @@ class LangevinPolicy(Learner):
         self.config = config
         shape = EnergyNetwork(config.width, config.depth)
         generator = torch.Generator().manual_seed(seed)
-        model = EnergyEnsemble(config.members, sizes.observation, sizes.action, shape, generator)
-        super().__init__(model, sizes, config.optimisation, seed, device)
+        encoder = make_encoder(sizes.observation, config.members, config.encoder, generator)
+        model = EnergyEnsemble(config.members, encoder.features, sizes.action, shape, generator)
+        super().__init__(encoder, model, sizes, config.optimisation, seed=seed, device=device)
         one = torch.ones(sizes.action, device=self.device)
         self.box = Box(-one, one)
         self.sampler = published_sampler(config.iterations)
 
     @torch.no_grad()
-    def decide(self, observations: FloatArray) -> Decision:
+    def decide(self, observations: ObservationArray) -> Decision:
         """Actions from one set of chains, the uncertainty from two more."""
         self.model.eval()
         energy = self.model.at(self._states(observations))

@@ -1,7 +1,8 @@
 """What explicit and implicit policies share: normalisation, bootstrapped batches, the optimiser, and one state to save.
 
-States are standardised with the mean and standard deviation of the offline demonstrations; actions are scaled so that
-the action box is [−1, 1]^A. Both belong to the policy and are in its state.
+Observations are standardised with the mean and standard deviation of the offline demonstrations; actions are scaled so
+that the action box is [−1, 1]^A. Both belong to the policy and are in its state. What a policy sees as its states are
+the encoder's features, so an image is encoded once, however many actions are weighed in it.
 """
 
 from abc import ABC, abstractmethod
@@ -12,16 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from iifl.checks import above, at_least
+from iifl.encoders import Encoder, Standardisation
 from iifl.memory import Memory
 from iifl.policies.base import PolicyState
-from iifl.records import Decision, FloatArray
+from iifl.records import Decision, FloatArray, Form, ObservationArray, finite_rows
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a policy must know of its world: the size of an observation and the action box."""
+    """What a policy must know of its world: the form of an observation and the action box."""
 
-    observation: int  # S
+    observation: Form
     action_low: FloatArray  # (A,)
     action_high: FloatArray  # (A,)
 
@@ -52,33 +54,19 @@ class Optimisation:
         above(self, 0, "learning_rate", "decay")
 
 
-class Normalisation(nn.Module):
+class Normalisation(Standardisation):
     """From the world's units to the network's and back."""
 
     def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
+        super().__init__(sizes.observation)
         low, high = (torch.as_tensor(np.asarray(a), dtype=torch.float32) for a in (sizes.action_low, sizes.action_high))
         if not (torch.isfinite(low) & torch.isfinite(high) & (low < high)).all():
             raise ValueError(f"an action box must be finite and not empty, not {low.tolist()} to {high.tolist()}")
-        self.register_buffer("mean", torch.zeros(sizes.observation))
-        self.register_buffer("std", torch.ones(sizes.observation))
         self.register_buffer("center", (low + high) / 2)
         self.register_buffer("half_range", (high - low) / 2)
 
-    mean: Tensor
-    std: Tensor
     center: Tensor
     half_range: Tensor
-
-    def fit(self, observations: Tensor) -> None:
-        """Take the mean and standard deviation of these observations (n, S); a constant column stays as it is."""
-        std = observations.std(0, correction=0)
-        self.mean.copy_(observations.mean(0))
-        self.std.copy_(torch.where(std > 1e-6, std, torch.ones_like(std)))
-
-    def states(self, observations: Tensor) -> Tensor:
-        """Standardised observations (..., S)."""
-        return (observations - self.mean) / self.std
 
     def scaled(self, actions: Tensor) -> Tensor:
         """Actions of the world in [−1, 1]^A."""
@@ -95,14 +83,23 @@ class Learner(ABC):
     The loss is a sum over the members, and Adam treats every weight alone, so each member learns as if by itself.
     """
 
-    def __init__(self, model: nn.Module, sizes: Sizes, optimisation: Optimisation, seed: int, device: str) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        model: nn.Module,
+        sizes: Sizes,
+        optimisation: Optimisation,
+        *,
+        seed: int,
+        device: str,
+    ) -> None:
         self.device = torch.device(device)
         self.sizes, self.optimisation = sizes, optimisation
         self.normalisation = Normalisation(sizes).to(self.device)
-        self.model = model.to(self.device)
+        self.encoder, self.model = encoder.to(self.device), model.to(self.device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.optimiser = torch.optim.AdamW(
-            self.model.parameters(),
+            self._parameters(),
             lr=optimisation.learning_rate,
             weight_decay=optimisation.weight_decay,
             fused=True,
@@ -110,18 +107,18 @@ class Learner(ABC):
         self.gradient_steps = 0
 
     @abstractmethod
-    def decide(self, observations: FloatArray) -> Decision:
+    def decide(self, observations: ObservationArray) -> Decision:
         """See `Policy.decide`."""
 
     @abstractmethod
     def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
-        """The loss of each member (E,) on its own batch: states (E, B, S) and actions (E, B, A), both normalised."""
+        """The loss of each member (E,) on its own batch: states (E, B, F) and scaled actions (E, B, A)."""
 
-    def act(self, observations: FloatArray) -> FloatArray:
+    def act(self, observations: ObservationArray) -> FloatArray:
         """See `Policy.act`."""
         return self.decide(observations).actions
 
-    def uncertainty(self, observations: FloatArray) -> FloatArray:
+    def uncertainty(self, observations: ObservationArray) -> FloatArray:
         """See `Policy.uncertainty`."""
         return self.decide(observations).uncertainty
 
@@ -136,7 +133,7 @@ class Learner(ABC):
         total = torch.zeros((), device=self.device)
         for _ in range(steps):
             batch = torch.as_tensor(memory.draw(self.optimisation.batch), device=self.device)
-            states = self.normalisation.states(observations[batch])
+            states = self.encoder(self.normalisation(observations[batch]))
             losses = self._losses(states, self.normalisation.scaled(actions[batch]))
             self.optimiser.zero_grad(set_to_none=True)
             losses.sum().backward()  # type: ignore[no-untyped-call]
@@ -151,18 +148,27 @@ class Learner(ABC):
             )
         return mean
 
+    def _parameters(self) -> list[nn.Parameter]:
+        """All that is learned."""
+        return [*self.model.parameters(), *self.encoder.parameters()]
+
     def _set_learning_rate(self) -> None:
         decays = self.gradient_steps // self.optimisation.decay_every
         for group in self.optimiser.param_groups:
             group["lr"] = self.optimisation.learning_rate * self.optimisation.decay**decays
 
-    def _states(self, observations: FloatArray) -> Tensor:
-        """Standardised states (N, S) of the fleet's observations, or an error naming the robot that has a bad one."""
-        finite = np.isfinite(observations).all(axis=1)
+    def _states(self, observations: ObservationArray) -> Tensor:
+        """The states of the fleet's observations (N, *S), or an error that names the robot that has a bad one.
+
+        They are standardised vectors (N, S), or features of images (E, N, F), of each member.
+        """
+        finite = finite_rows(observations)
         if not finite.all():
             robot = int(np.argmin(finite))
             raise ValueError(f"robot {robot}: its observation holds NaN or infinity: {observations[robot].tolist()}")
-        return self.normalisation.states(torch.as_tensor(observations, dtype=torch.float32, device=self.device))
+        seen = torch.as_tensor(observations, dtype=torch.float32, device=self.device)
+        states: Tensor = self.encoder(self.normalisation(seen))
+        return states
 
     def _world_actions(self, actions: Tensor) -> FloatArray:
         """Actions (N, A) in the units of the world, inside the box to the last digit."""
@@ -172,8 +178,9 @@ class Learner(ABC):
     def state_dict(self) -> PolicyState:
         """See `Policy.state_dict`."""
         state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        state |= {f"encoder.{name}": value for name, value in self.encoder.state_dict().items()}
         state |= {f"normalisation.{name}": value for name, value in self.normalisation.state_dict().items()}
-        for i, parameter in enumerate(self.model.parameters()):
+        for i, parameter in enumerate(self._parameters()):
             moments = self.optimiser.state.get(parameter, {})
             state |= {f"optimiser.{i}.{name}": value for name, value in moments.items()}
         state["generator"] = self.generator.get_state()
@@ -183,9 +190,10 @@ class Learner(ABC):
     def load_state_dict(self, state: PolicyState) -> None:
         """See `Policy.load_state_dict`."""
         self.model.load_state_dict(_under("model.", state))
+        self.encoder.load_state_dict(_under("encoder.", state))
         self.normalisation.load_state_dict(_under("normalisation.", state))
         self.optimiser.state.clear()  # a state from before the first gradient step has no moments
-        for i, parameter in enumerate(self.model.parameters()):
+        for i, parameter in enumerate(self._parameters()):
             moments = _under(f"optimiser.{i}.", state)
             if moments:
                 self.optimiser.state[parameter] = {k: v.clone().to(self.device) for k, v in moments.items()}

@@ -20,7 +20,7 @@ from types import TracebackType
 
 import numpy as np
 
-from iifl.records import FloatArray, IntArray, Timestep
+from iifl.records import FloatArray, Form, IntArray, ObservationArray, Timestep
 from iifl.runs.failpoints import failpoint
 from iifl.runs.files import StorageError, publish, storage_errors, temporary_path
 from iifl.runs.layout import COLUMNS, JournalLayout, checksum
@@ -58,12 +58,12 @@ class Journal:
             self._length = self._check_timesteps()
 
     @classmethod
-    def create(cls, path: Path, robots: int, observation_size: int, action_size: int) -> "Journal":
+    def create(cls, path: Path, robots: int, observation: Form, action_size: int) -> "Journal":
         """Start an empty journal for a fleet of `robots`, and open it for writing."""
         path = Path(path)
         if path.exists():
             raise StorageError(path, "is there already: open it to go on, or choose another folder")
-        layout = JournalLayout(robots, observation_size, action_size)
+        layout = JournalLayout(robots, observation, action_size)
         temporary = temporary_path(path)
         with storage_errors(path, "create"), _journal_errors(path, "create"):
             temporary.unlink(missing_ok=True)
@@ -112,9 +112,9 @@ class Journal:
         self.close()
 
     def append(
-        self, t: int, timestep: Timestep, observations: FloatArray, actions: FloatArray, humans: IntArray
+        self, t: int, timestep: Timestep, observations: ObservationArray, actions: FloatArray, humans: IntArray
     ) -> None:
-        """Commit timestep `t`, which must be the next one, and the k transitions taught in it: (k, S), (k, A), (k,)."""
+        """Commit timestep `t`, the next one, and the k transitions taught in it: (k, *S), (k, A), (k,)."""
         if t != self._length:
             raise ValueError(f"timestep {t} cannot be appended to {self.path}: the next one is {self._length}")
         fleet = self.layout.encode_timestep(timestep)
@@ -163,8 +163,8 @@ class Journal:
         """Every field of `records.Timestep` over all timesteps, each (T, N)."""
         return self.layout.decode_timesteps([fleet for fleet, _ in self._rows()])
 
-    def transitions(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """All that people taught, as `Memory.add` takes it: observations (K, S), actions (K, A), humans (K,)."""
+    def transitions(self) -> tuple[ObservationArray, FloatArray, IntArray]:
+        """All that people taught, as `Memory.add` takes it: observations (K, *S), actions (K, A), humans (K,)."""
         return self.layout.decode_transitions([transitions for _, transitions in self._rows()])
 
     def _rows(self) -> Iterator[tuple[bytes, bytes]]:
@@ -192,7 +192,7 @@ class Journal:
         if header.keys() != {"layout", "length"}:
             raise StorageError(self.path, f"the header {_DAMAGED}")
         self._synced_length = int(header["length"])
-        return JournalLayout(**json.loads(header["layout"]))
+        return JournalLayout.from_json(json.loads(header["layout"]))
 
     def _check_timesteps(self) -> int:
         """The number of timesteps, all of them read and checked."""

@@ -3,6 +3,7 @@
 A journal keeps its own layout in its header, so it can be read when `records.Timestep` has changed since.
 """
 
+import math
 import struct
 import zlib
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from iifl.records import FloatArray, IntArray, Timestep
+from iifl.records import FloatArray, Form, IntArray, ObservationArray, Timestep
 
 FLAGS = "bits"
 COLUMNS = {
@@ -30,21 +31,31 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class JournalLayout:
-    """How the rows of one journal are laid out: N robots, observations of size S, actions of size A."""
+    """How the rows of one journal are laid out: N robots, observations of form S, actions of size A."""
 
     robots: int
-    observation_size: int
+    observation: Form
     action_size: int
     columns: Mapping[str, str] = field(default_factory=lambda: dict(COLUMNS))
 
     def __post_init__(self) -> None:
-        for name in ("robots", "observation_size", "action_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"a journal needs at least one of {name}, not {getattr(self, name)}")
+        for name, count in (
+            ("robots", self.robots),
+            ("observation", math.prod(self.observation.shape)),
+            ("action_size", self.action_size),
+        ):
+            if count < 1:
+                raise ValueError(f"a journal needs at least one of {name}, not {count}")
 
     def to_json(self) -> dict[str, Any]:
         """For the header of the journal."""
         return asdict(self)
+
+    @staticmethod
+    def from_json(header: dict[str, Any]) -> "JournalLayout":
+        """What `to_json` gave."""
+        form = header["observation"]
+        return JournalLayout(**{**header, "observation": Form(tuple(form["shape"]), form["dtype"])})
 
     @property
     def _fleet(self) -> np.dtype:
@@ -60,7 +71,7 @@ class JournalLayout:
     def _transition(self) -> np.dtype:
         return np.dtype(
             [
-                ("observation", "<f4", (self.observation_size,)),
+                ("observation", self.observation.dtype, self.observation.shape),
                 ("action", "<f4", (self.action_size,)),
                 ("human", "<i4"),
             ]
@@ -86,11 +97,11 @@ class JournalLayout:
             for name, kind in self.columns.items()
         }
 
-    def encode_transitions(self, observations: FloatArray, actions: FloatArray, humans: IntArray) -> bytes:
-        """k labelled transitions (k, S), (k, A), (k,) as bytes, in the float32 in which the memory keeps them."""
+    def encode_transitions(self, observations: ObservationArray, actions: FloatArray, humans: IntArray) -> bytes:
+        """k labelled transitions (k, *S), (k, A), (k,) as bytes, in the numbers in which the memory keeps them."""
         count = len(humans)
         expected = {
-            "observations": (observations, (count, self.observation_size)),
+            "observations": (observations, (count, *self.observation.shape)),
             "actions": (actions, (count, self.action_size)),
             "humans": (humans, (count,)),
         }
@@ -98,15 +109,16 @@ class JournalLayout:
             if np.shape(value) != shape:
                 raise ValueError(f"{name} has shape {np.shape(value)}, expected {shape}")
         table = np.zeros(count, self._transition)
-        table["observation"], table["action"] = observations, actions
+        np.copyto(table["observation"], observations, casting="same_kind")  # a float is no byte
+        table["action"] = actions
         table["human"] = _exactly("humans", np.asarray(humans), np.dtype("<i4"))
         return table.tobytes()
 
-    def decode_transitions(self, rows: list[bytes]) -> tuple[FloatArray, FloatArray, IntArray]:
-        """All transitions of the given timesteps: observations (K, S), actions (K, A), humans (K,)."""
+    def decode_transitions(self, rows: list[bytes]) -> tuple[ObservationArray, FloatArray, IntArray]:
+        """All transitions of the given timesteps: observations (K, *S), actions (K, A), humans (K,)."""
         table = np.frombuffer(b"".join(rows), self._transition)
         return (
-            table["observation"].astype(np.float32),
+            table["observation"].astype(np.dtype(self.observation.dtype).newbyteorder("=")),
             table["action"].astype(np.float32),
             table["human"].astype(np.int64),
         )

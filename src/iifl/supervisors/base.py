@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from iifl.records import FloatArray, IntArray
+from iifl.records import FloatArray, IntArray, ObservationArray
 
 
 class Supervisors(Protocol):
@@ -19,7 +19,7 @@ class Supervisors(Protocol):
         """These robots (k,) start a new episode: forget what was in mind for them."""
         ...
 
-    def act(self, humans: IntArray, robots: IntArray, observations: FloatArray, task: Any) -> FloatArray:
+    def act(self, humans: IntArray, robots: IntArray, observations: ObservationArray, task: Any) -> FloatArray:
         """The action of human `humans[i]` for robot `robots[i]`: (k, A), inside the action box.
 
         `observations` are those of these robots (k, S); `task` is the world, for supervisors who see its true state.
