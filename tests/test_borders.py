@@ -24,7 +24,8 @@ ALLOWED = {
     "registry": set(),
     "checks": set(),
     "encoders": {"checks", "records"},
-    "memory": {"records"},
+    "augmentation": {"checks", "records"},
+    "memory": {"augmentation", "records"},
     "metrics": {"records"},
 }
 EXCEPTIONS = {

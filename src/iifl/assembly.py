@@ -14,9 +14,10 @@ from iifl.allocation.priority import (
     Thrifty,
     UncertaintyConstraint,
 )
+from iifl.augmentation import Augmentation
 from iifl.checks import ConfigError
 from iifl.config import PolicyConfig, RunConfig
-from iifl.experts.demonstrations import record_demonstrations
+from iifl.experts.demonstrations import record_demonstrations, record_pairs
 from iifl.loop import Lesson, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
@@ -55,9 +56,10 @@ def make_policy(config: PolicyConfig, sizes: Sizes, seed: int, device: str) -> P
     return policy
 
 
-def make_memory(config: PolicyConfig, sizes: Sizes, rng: np.random.Generator) -> Memory:
-    """An empty memory with a bootstrap for each model of the policy."""
-    return Memory(sizes.observation, sizes.action, config.members, rng)
+def make_memory(config: PolicyConfig, sizes: Sizes, rng: np.random.Generator, times: int = 1) -> Memory:
+    """An empty memory with a bootstrap for each model of the policy, that keeps each transition so many times."""
+    augmentation = Augmentation(times) if times > 1 else None
+    return Memory(sizes.observation, sizes.action, config.members, rng, augmentation)
 
 
 def make_rules(config: RunConfig) -> Rules:
@@ -96,11 +98,14 @@ def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, ...] = 
 
 
 def demonstrate(config: RunConfig, rng: np.random.Generator) -> Lesson:
-    """Full episodes of the people at work by themselves, one after the other (section 5 of the paper)."""
-    episodes, humans = config.learning.demonstrations, max(1, config.fleet.humans)
+    """The people at work by themselves: full episodes (section 5 of the paper), or as many pairs as are asked for."""
+    pairs, humans = config.learning.pairs, max(1, config.fleet.humans)
+    robots = config.learning.demonstrations if pairs is None else config.fleet.robots
     kind: type[FleetTask] = TASKS.load(config.task)
-    task = make_task(config.task, episodes, demonstration_seed(config.seed), **kind.demonstration_options)
-    crowd = make_supervisors(config.task, humans, episodes, rng)
+    task = make_task(config.task, robots, demonstration_seed(config.seed), **kind.demonstration_options)
+    crowd = make_supervisors(config.task, humans, robots, rng)
+    if pairs is not None:
+        return Lesson(*record_pairs(task, crowd, pairs))
     recorded = record_demonstrations(task, crowd, seconds_per_step=1.0)
     return Lesson(recorded.observations, recorded.actions, recorded.humans)
 

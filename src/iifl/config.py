@@ -82,6 +82,10 @@ class LearningConfig:
 
     demonstrations: int = 10
     """Offline episodes of the supervisors, before the fleet starts."""
+    pairs: int | None = None
+    """Offline states and actions instead of whole episodes, of people who do the work of the fleet themselves."""
+    augmentation: int = 1
+    """How often each transition is kept, offline and online: itself, the others with altered images."""
     pretraining_steps: int | None = None
     """Gradient steps on them; none: half as many as there are transitions."""
     update_every: int = 1000
@@ -90,7 +94,9 @@ class LearningConfig:
     """Gradient steps per timestep; an update takes t̂ times as many, so every t̂ has the same budget."""
 
     def __post_init__(self) -> None:
-        at_least(self, 1, "demonstrations")
+        at_least(self, 1, "demonstrations", "augmentation")
+        if self.pairs is not None:
+            at_least(self, 1, "pairs")
         at_least(self, 0, "update_every", "steps_per_timestep")
         if self.pretraining_steps is not None:
             at_least(self, 0, "pretraining_steps")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from iifl.augmentation import Augmentation
 from iifl.records import FloatArray, Form, IntArray, ObservationArray
 
 
@@ -9,11 +10,19 @@ class Memory:
     """Human-labelled transitions (s, a_human), with one bootstrap of them per model of the ensemble.
 
     Each bootstrap is the whole memory resampled with replacement when it is created; from then on every new transition
-    adds one random draw of the whole memory to each. Room grows by doubling, so adding is amortised O(1).
+    adds one random draw of the whole memory to each. Room grows by doubling, so adding is amortised O(1). With an
+    augmentation each transition comes in with its altered copies, which count as transitions.
     """
 
-    def __init__(self, observation: Form, action_size: int, bootstraps: int, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(
+        self,
+        observation: Form,
+        action_size: int,
+        bootstraps: int,
+        rng: np.random.Generator,
+        augmentation: Augmentation | None = None,
+    ) -> None:
+        self._rng, self._augmentation = rng, augmentation
         self.size = 0
         self._observations = observation.empty(0)
         self._actions = np.empty((0, action_size), np.float32)
@@ -54,6 +63,9 @@ class Memory:
                 raise ValueError(f"{name} for the memory must have shape {(k, *own.shape[1:])}, not {rows.shape}")
         if not (np.isfinite(observations).all() and np.isfinite(actions).all()):
             raise ValueError("a transition for the memory holds NaN or infinity; nothing was added")
+        if self._augmentation is not None:
+            times, observations = self._augmentation.times, self._augmentation(observations, self._rng)
+            actions, humans, k = np.tile(actions, (times, 1)), np.tile(humans, times), times * k
         start, end = self.size, self.size + k
         self._reserve(end)
         np.copyto(self._observations[start:end], observations, casting="same_kind")  # a float is no byte

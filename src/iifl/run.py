@@ -193,7 +193,7 @@ def _fleet(config: RunConfig, saved: Checkpoint | None, progress: Progress) -> t
     rng = np.random.default_rng(config.seed)
     task = make_task(config.task, config.fleet.robots, config.seed)
     sizes = sizes_of(task)
-    memory = make_memory(config.policy, sizes, rng)
+    memory = make_memory(config.policy, sizes, rng, config.learning.augmentation)
     policy = make_policy(config.policy, sizes, config.seed, config.device)
     supervisors = make_supervisors(config.task, config.fleet.humans, config.fleet.robots, rng, config.supervisor)
     critic = _critic(config, sizes)

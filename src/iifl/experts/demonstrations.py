@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from iifl.records import BoolArray, FloatArray, IntArray
+from iifl.records import BoolArray, FloatArray, IntArray, ObservationArray
 from iifl.supervisors.base import Supervisors
 from iifl.tasks.fleet import FleetTask
 
@@ -105,6 +105,34 @@ def record_demonstrations(task: FleetTask, supervisors: Supervisors, seconds_per
         timestamps=(rows["frames"] * seconds_per_step).astype(np.float32),
         humans=human_of[robot],
     )
+
+
+def record_pairs(
+    task: FleetTask, supervisors: Supervisors, count: int
+) -> tuple[ObservationArray, FloatArray, IntArray]:
+    """`count` observations, actions and who acted, of people at work with a fleet, episode after episode.
+
+    Each robot has its own human. An action that led into a failure is no example to anybody, and is left out.
+    """
+    robots = np.arange(task.num_envs)
+    human_of = robots % supervisors.humans
+    observations, _ = task.reset()
+    supervisors.begin(robots)
+    kept: list[tuple[np.ndarray, ...]] = []
+    found = 0
+    while found < count:
+        if len(kept) == MOST_ATTEMPTS * count:
+            raise DemonstrationError(f"people gave {found} of {count} examples in {len(kept)} timesteps: they fail")
+        actions = supervisors.act(human_of, robots, observations, task)
+        following, _, _, _, info = task.step(actions)
+        good = ~info["failed"]
+        kept.append((observations[good], actions[good].astype(np.float32), human_of[good]))
+        found += int(good.sum())
+        over = ~task.running
+        observations, _ = task.reset(options={"reset_mask": over}) if over.any() else (following, info)
+        supervisors.begin(np.flatnonzero(over))
+    columns = [np.concatenate(rows)[:count] for rows in zip(*kept, strict=True)]
+    return columns[0], columns[1], columns[2]
 
 
 def _again(task: FleetTask, supervisors: Supervisors, failed: BoolArray) -> FloatArray:
