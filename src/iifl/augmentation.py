@@ -98,8 +98,8 @@ class Augmentation:
         """The images (k, H, W, 3), then each altered, then each altered again: (times · k, H, W, 3)."""
         if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
             raise ConfigError(
-                f"observations of shape {images.shape[1:]} in {images.dtype} cannot be augmented, only images (H, W, 3) of "
-                "bytes: set learning.augmentation to 1"
+                f"observations of shape {images.shape[1:]} in {images.dtype} cannot be augmented, only images of "
+                "bytes (H, W, 3): set learning.augmentation to 1"
             )
         generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
         originals = torch.as_tensor(images)
