@@ -109,5 +109,6 @@ EXPERIMENTS = Registry(
         "navigation": "iifl.experiments.navigation:reproduce",
         "jeffreys": "iifl.experiments.jeffreys:reproduce",
         "benchmark": "iifl.experiments.benchmark:reproduce",
+        "block_pushing": "iifl.experiments.block_pushing:reproduce",
     },
 )
