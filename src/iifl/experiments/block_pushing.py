@@ -159,12 +159,13 @@ def _story(scale: Scale) -> Story:
     """What the reader needs to judge the rows."""
     size, iifl, ifl = SIZES[scale], preset(TASK, "iifl"), preset(TASK, "ifl")
     fleet, learning, allocation = iifl.fleet, iifl.learning, iifl.allocation
+    late = f"timesteps {LONG - fleet.timesteps + 1}–{LONG}"
     return Story(
         title="Block pushing: the physical experiment, in simulation",
         reference="Section 5.3, Table 3",
         summary=(
-            "Four robots push cubes round an obstacle to goals on the other side, from camera images alone; of their two "
-            "human supervisors one goes clockwise and the other counter-clockwise where both ways are equally long. How "
+            "Four robots push cubes round an obstacle to goals on the other side, from camera images. Of their two "
+            "supervisors one goes clockwise and the other counter-clockwise where both ways are equally long. How "
             "many goals does the fleet reach in 150 pushes of each robot, and how often must a human put a cube back?"
         ),
         algorithms=ALGORITHMS,
@@ -176,10 +177,8 @@ def _story(scale: Scale) -> Story:
             Metric("rohe_total_success", "ROHE (Eq. 4, totals)", "higher"),
             Metric("taught", "Pushes by people"),
             Metric("idle", "Idle robot-steps", "lower"),
-            Metric(
-                "hard_resets_fewer", f"Fewer hard resets in timesteps {LONG - fleet.timesteps + 1}–{LONG}", "higher"
-            ),
-            Metric("successes_more", f"More successes in timesteps {LONG - fleet.timesteps + 1}–{LONG}", "higher"),
+            Metric("hard_resets_fewer", f"Fewer hard resets in {late}", "higher"),
+            Metric("successes_more", f"More successes in {late}", "higher"),
         ),
         paper=tuple(_paper_numbers()),
         claims=(
@@ -221,8 +220,8 @@ def _story(scale: Scale) -> Story:
                 f"{learning.pretraining_steps} gradient steps"
             ),
             "Learning": (
-                f"IIFL every {learning.update_every} timesteps, IFL every timestep; {learning.steps_per_timestep} gradient "
-                f"steps per timestep for both; online data are kept {learning.augmentation} times as well"
+                f"IIFL every {learning.update_every} timesteps, IFL every timestep; {learning.steps_per_timestep} "
+                f"gradient steps per timestep for both; online data are kept {learning.augmentation} times as well"
             ),
             "Ensembles": f"{iifl.policy.members} implicit models, {ifl.policy.members} explicit ones",
             "Threshold û": (
@@ -230,15 +229,15 @@ def _story(scale: Scale) -> Story:
                 f"{allocation.calibration_robots} robots × {allocation.calibration_timesteps} timesteps"
             ),
             "ROHE": (
-                "successes over 1 + human actions: as in Eq. (4) with each of the t_R timesteps of a hard reset (totals, "
-                "without the factor M/N and the mean over robots), and with a hard reset as a single action"
+                "successes over 1 + human actions: as in Eq. (4) with each of the t_R timesteps of a hard reset (of "
+                "totals, without M/N and the mean over robots), and with a hard reset as a single action"
             ),
         },
         differences=(
             Difference(
                 "ABB YuMi arms, a real table, cameras and people.",
                 "MuJoCo: a pusher that makes contact, images rendered from above, scripted people.",
-                "The measures of the workspace are not given; `iifl.tasks.block_push` says which ones were chosen and why.",
+                "The measures of the workspace are not given; `iifl.tasks.block_push` says what was chosen and why.",
             ),
             Difference(
                 "Implicit policy: Langevin chains.",
@@ -249,8 +248,8 @@ def _story(scale: Scale) -> Story:
                 "û is not given for this experiment.",
                 f"The {allocation.quantile:.0%} quantile over the fleet of the experiment "
                 f"({allocation.calibration_robots} robots, {allocation.calibration_timesteps} timesteps).",
-                "The protocol of the simulations has 100 robots for 1000 timesteps, whose images would take longer than "
-                "the trial; and with 2 people for 100 robots most of them would stand failed.",
+                "The protocol of the simulations has 100 robots for 1000 timesteps, whose images take longer than the "
+                "trial itself; and with 2 people for 100 robots most of them would stand failed.",
             ),
             Difference(
                 "A ROHE of 0.71 with 36.3 successes and 37.0 hard resets.",
@@ -267,7 +266,7 @@ def _story(scale: Scale) -> Story:
             ),
             FigureNote(
                 "augmentation",
-                "An image, each transformation at the two ends of its range, and copies with all of them drawn at random.",
+                "An image, each transformation at both ends of its range, and copies with all of them at random.",
                 "A grid of small camera images: a table with a red obstacle, a blue cube and a green goal.",
             ),
         ),
