@@ -1,19 +1,21 @@
 """From observations to what the layers of an ensemble see: standardised vectors as they are, images as features.
 
-Three convolutions turn an image into feature maps at a quarter of its resolution, and each map into the mean place of a
-softmax over it (Levine et al. 2016, arXiv:1504.00702) and its highest value: where something is, to a fraction of a
-pixel, and whether it is there. Every member of the ensemble has weights of its own; all members are one grouped
-convolution.
+An image becomes feature maps by a convolution over its patches and another over neighbouring patches; means over 2 × 2
+places of these maps are the features. Every member of the ensemble has weights of its own, and all members are one
+grouped convolution.
 """
 
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.functional import conv2d
+from torch.nn.functional import avg_pool2d, conv2d
 
-from iifl.checks import at_least
+from iifl.checks import ConfigError, at_least
 from iifl.records import Form
+
+PATCH, POOL = 4, 2
+"""Pixels of a patch along each side, and patches that one feature is the mean of."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class EncoderConfig:
     """How images become features; vectors need no encoder."""
 
     channels: int = 16
-    """Feature maps of the first convolution; the other two have twice as many."""
+    """Feature maps of both convolutions."""
 
     def __post_init__(self) -> None:
         at_least(self, 1, "channels")
@@ -69,28 +71,30 @@ class ImageEncoder(nn.Module):
 
     def __init__(self, form: Form, members: int, config: EncoderConfig, generator: Generator) -> None:
         super().__init__()
-        self.members = members
-        narrow, wide = config.channels, 2 * config.channels
-        self.features = 3 * wide
-        layers = [(form.shape[-1], narrow, 5), (narrow, wide, 3), (wide, wide, 3)]  # inputs, outputs, kernel
+        height, width, colours = form.shape
+        if min(height, width) < PATCH * POOL:
+            raise ConfigError(
+                f"images of {height} × {width} are too small to be encoded: at least {PATCH * POOL} each way"
+            )
+        self.members, channels = members, config.channels
+        self.features = channels * (height // PATCH // POOL) * (width // PATCH // POOL)
+        shapes = [(channels, colours, PATCH, PATCH), (channels, channels, 3, 3)]
         # He et al. 2015: variance 2 / fan-in keeps the scale of activations through ReLU layers.
         self.weights = nn.ParameterList(
-            torch.randn(members * o, i, k, k, generator=generator) * (2 / (i * k * k)) ** 0.5 for i, o, k in layers
+            torch.randn(members * o, i, h, w, generator=generator) * (2 / (i * h * w)) ** 0.5 for o, i, h, w in shapes
         )
-        self.biases = nn.ParameterList(torch.zeros(members * o) for _, o, _ in layers)
+        self.biases = nn.ParameterList(torch.zeros(members * channels) for _ in shapes)
 
     def forward(self, images: Tensor) -> Tensor:
         """The features of all members."""
         images = images.expand(self.members, *images.shape[-4:])
-        maps = images.permute(1, 0, 4, 2, 3).flatten(1, 2)  # (B, E·C, H, W)
-        last = len(self.weights) - 1
-        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            stride = 1 if layer == last else 2
-            maps = conv2d(maps, weight, bias, stride, padding=weight.shape[-1] // 2, groups=self.members)
-            if layer < last:
-                maps = maps.relu()
-        maps = maps.reshape(len(maps), self.members, -1, *maps.shape[-2:]).transpose(0, 1)  # (E, B, maps, h, w)
-        return torch.cat([*mean_places(maps), maps.amax((-2, -1))], -1)
+        maps = (
+            images.permute(1, 0, 4, 2, 3).flatten(1, 2).contiguous(memory_format=torch.channels_last)
+        )  # (B, E·C, H, W)
+        (of_patches, of_neighbours), (first, second) = self.weights, self.biases
+        maps = conv2d(maps, of_patches, first, PATCH, groups=self.members).relu()
+        maps = conv2d(maps, of_neighbours, second, padding=1, groups=self.members).relu()
+        return avg_pool2d(maps, POOL).reshape(len(maps), self.members, self.features).transpose(0, 1)
 
 
 Encoder = VectorEncoder | ImageEncoder
@@ -99,11 +103,3 @@ Encoder = VectorEncoder | ImageEncoder
 def make_encoder(form: Form, members: int, config: EncoderConfig, generator: Generator) -> Encoder:
     """The encoder for observations of this form; one for vectors draws no random number."""
     return ImageEncoder(form, members, config, generator) if form.is_image else VectorEncoder(form)
-
-
-def mean_places(maps: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean x and y of the softmax over each map (..., h, w), from −1 at its left and top to 1: (...) each."""
-    height, width = maps.shape[-2:]
-    mass = torch.softmax(maps.flatten(-2), -1).view(maps.shape)
-    x, y = (torch.linspace(-1, 1, n, dtype=maps.dtype, device=maps.device) for n in (width, height))
-    return mass.sum(-2) @ x, mass.sum(-1) @ y
