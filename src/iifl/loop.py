@@ -14,10 +14,19 @@ from iifl.allocation.priority import Order, Signals
 from iifl.allocation.risk import RiskCritic
 from iifl.memory import Memory
 from iifl.policies.base import Policy
-from iifl.records import NOBODY, Assignment, BoolArray, FloatArray, IntArray, ObservationArray, Timestep
+from iifl.records import (
+    NOBODY,
+    Assignment,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    ObservationArray,
+    Situation,
+    Timestep,
+)
 from iifl.runs.checkpoint import State, join, part
 from iifl.runs.random_state import numpy_state, set_numpy_state
-from iifl.supervisors.base import Supervisors
+from iifl.supervisors.base import Attentive, Supervisors
 from iifl.tasks.fleet import FleetTask
 
 
@@ -74,9 +83,10 @@ class Fleet:
         risk = self.critic.predict(observations, decision.actions) if self.critic else None
         signals = Signals(decision.uncertainty, failed, risk, self.timestep, self.human_actions)
 
+        priority = self.order(signals, self.rng)
         self.assignment = assign(
             self.assignment,
-            self.order(signals, self.rng),
+            priority,
             humans=self.supervisors.humans,
             minimum_intervention=self.rules.minimum_intervention,
             resetting=self.reset_progress > 0,
@@ -85,6 +95,10 @@ class Fleet:
         human_of, helped = self.assignment.human_of, self.assignment.human_of != NOBODY
 
         taught = helped & ~failed & self.order.teaches
+        if isinstance(self.supervisors, Attentive):
+            begins = helped & failed & (self.reset_progress == 0)
+            now = Situation(self.timestep, human_of, taught, begins, priority.wants, decision.uncertainty)
+            self.supervisors.attend(now, self.task)
         lesson = self._ask(np.flatnonzero(taught))
         actions = decision.actions.copy()
         actions[taught] = lesson.actions

@@ -73,6 +73,18 @@ class Assignment:
 
 
 @dataclass(frozen=True)
+class Situation:
+    """Who is with whom in this timestep, what for, and why: what people see before anybody acts."""
+
+    timestep: int
+    human_of: IntArray  # (N,)
+    asked: BoolArray  # (N,) the human is to give an action
+    resets: BoolArray  # (N,) the robot has failed, and the human is to begin its hard reset
+    wants: BoolArray  # (N,) wants help by the order of priority; another one's human only stays the minimum time
+    uncertainty: FloatArray  # (N,)
+
+
+@dataclass(frozen=True)
 class Timestep:
     """All that happened to the fleet in one synchronous timestep: what the journal keeps and the metrics read."""
 

@@ -41,6 +41,7 @@ from iifl.runs.files import StorageError
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
 from iifl.runs.manifest import Manifest
+from iifl.supervisors.base import Supervisors
 from iifl.tasks.fleet import FleetTask
 
 PRETRAINING_CHUNK = 50
@@ -55,6 +56,10 @@ class Progress(Protocol):
     def __call__(self, stage: str, done: int, total: int) -> None:
         """`done` of `total` units of this stage are done."""
         ...
+
+
+Meeting = Callable[[Supervisors, Path], None]
+"""Is shown the people of a run, and its folder."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -113,18 +118,20 @@ def execute(
     scale: str = "custom",
     force: bool = False,
     watch: Callable[[FleetTask], None] | None = None,
+    meet: Meeting | None = None,
 ) -> Finished:
     """Run `config` in the folder `path`, or go on with the run of this configuration that is there.
 
     A run that has finished is only loaded, whatever program and machine it was made with; one that has not goes on only
     where it ends with the bits that it would have had. `watch` sees the world before every timestep of the trials.
+    `meet` is shown the people of a run that is not finished, and the run's folder, before anything begins.
     """
     require_budget(config)
     if RunFolder.holds_run(path) and (done := RunFolder.read(path)).is_finished:
         _require_same_config(path, done.manifest.config, config)
         return Finished(config, path, done.read_summary())
     with _open(config, path, force) as folder:
-        fleet, origin = _begin(config, folder, progress)
+        fleet, origin = _begin(config, folder, progress, meet)
         _work(config, fleet, folder, progress, origin)
         trials = trial(config, fleet.policy, progress, watch) if config.trials else None
         _sum_up(config, folder, trials, experiment, scale)
@@ -161,7 +168,7 @@ def start_again(path: Path) -> None:
     """Delete the run in this folder, and nothing else that is there."""
     if RunFolder.holds_run(path):
         with RunFolder.resume(path) as folder:
-            for name in ("summary.json", "SHA256SUMS", "metrics.json", "threshold.json"):
+            for name in ("summary.json", "SHA256SUMS", "metrics.json", "threshold.json", "answers.jsonl"):
                 (folder.path / name).unlink(missing_ok=True)
             _forget_journal(folder)
             shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
@@ -175,10 +182,12 @@ def _forget_journal(folder: RunFolder) -> None:
         folder.journal.with_name(folder.journal.name + suffix).unlink(missing_ok=True)
 
 
-def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fleet, Origin]:
+def _begin(
+    config: RunConfig, folder: RunFolder, progress: Progress, meet: Meeting | None
+) -> tuple[Fleet, Origin]:
     """The fleet as the last checkpoint left it; or a new one, with its journal and its first checkpoint."""
     saved = folder.checkpoints.load_latest() if folder.checkpoints.paths() else None
-    fleet, origin = _fleet(config, saved, progress)
+    fleet, origin = _fleet(config, saved, progress, lambda people: meet(people, folder.path) if meet else None)
     if saved is None:
         _forget_journal(folder)  # of a run that was killed before its first checkpoint
         sizes = sizes_of(fleet.task)
@@ -188,7 +197,12 @@ def _begin(config: RunConfig, folder: RunFolder, progress: Progress) -> tuple[Fl
     return fleet, origin
 
 
-def _fleet(config: RunConfig, saved: Checkpoint | None, progress: Progress) -> tuple[Fleet, Origin]:
+def _fleet(
+    config: RunConfig,
+    saved: Checkpoint | None,
+    progress: Progress,
+    meet: Callable[[Supervisors], None] = lambda people: None,
+) -> tuple[Fleet, Origin]:
     """The fleet of a checkpoint; or pretrained, calibrated, and before its first timestep."""
     rng = np.random.default_rng(config.seed)
     task = make_task(config.task, config.fleet.robots, config.seed)
@@ -196,6 +210,7 @@ def _fleet(config: RunConfig, saved: Checkpoint | None, progress: Progress) -> t
     memory = make_memory(config.policy, sizes, rng, config.learning.augmentation)
     policy = make_policy(config.policy, sizes, config.seed, config.device)
     supervisors = make_supervisors(config.task, config.fleet.humans, config.fleet.robots, rng, config.supervisor)
+    meet(supervisors)
     critic = _critic(config, sizes)
     if saved is None:
         _pretrain(config, policy, memory, rng, progress)
@@ -284,6 +299,7 @@ def _work(config: RunConfig, fleet: Fleet, folder: RunFolder, progress: Progress
     total = config.fleet.timesteps
     with Journal.open(folder.journal) as journal:
         journal.truncate(fleet.timestep)
+        progress("fleet at work", fleet.timestep, total)
         while fleet.timestep < total:
             t = fleet.timestep
             timestep, lesson = fleet.advance()

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from iifl.checks import ConfigError
+from iifl.commands.person import Reception
 from iifl.commands.progress import stages
 from iifl.config import RunConfig
 from iifl.presets import ALGORITHMS, PRESETS, Preset, preset
@@ -33,6 +34,8 @@ class Run:
     """The folder of the run; none: runs/TASK-ALGORITHM-SEED."""
     fresh: bool = False
     """Delete the run that is in the folder and start anew."""
+    browser: bool = True
+    """With people as supervisors: open their pages in the browser (their addresses are shown in any case)."""
     force: bool = False
     """Go on with a run even though this machine or program is not the one it was started with."""
 
@@ -45,8 +48,8 @@ def command(options: Sequence[str], console: Console) -> None:
     out = given.out or Path("runs") / f"{config.task}-{config.algorithm}-{config.seed}"
     if given.fresh:
         start_again(out)
-    with stages(console) as progress:
-        finished = execute(config, out, progress, force=given.force)
+    with stages(console) as progress, Reception(console, progress, browser=given.browser) as reception:
+        finished = execute(config, out, reception.progress, force=given.force, meet=reception.meet)
     console.print(_table(finished))
     console.print(f"The run is in {out}")
 

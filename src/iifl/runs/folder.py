@@ -39,6 +39,7 @@ from iifl.runs.manifest import Manifest
 _SUMS = "SHA256SUMS"
 _SUMMED = ("config.json", "manifest.json", "threshold.json", "metrics.json")
 _RESTORE = "restore it from a copy, or start the run again with --fresh"
+CONTENTS = ("manifest.json", "journal.sqlite", "checkpoints", "answers.jsonl", "metrics.json", "summary.json")
 SUMMARY_KEYS = ("experiment", "task", "algorithm", "supervisors", "seed", "scale", "metric", "value")
 
 
@@ -62,7 +63,14 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         lock = _locked(path)
         try:
-            for name in ("manifest.json", "journal.sqlite", "checkpoints", "metrics.json", "summary.json"):
+            for name in (
+                "manifest.json",
+                "journal.sqlite",
+                "checkpoints",
+                "answers.jsonl",
+                "metrics.json",
+                "summary.json",
+            ):
                 if (path / name).exists():
                     raise StorageError(
                         path, f"holds another run ({name}): resume that one, choose another folder, or delete it"

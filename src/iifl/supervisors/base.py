@@ -1,10 +1,10 @@
 """The border of the supervisors: the M people who help, each in their own way."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from iifl.records import FloatArray, IntArray, ObservationArray
+from iifl.records import FloatArray, IntArray, ObservationArray, Situation
 
 
 class Supervisors(Protocol):
@@ -32,4 +32,19 @@ class Supervisors(Protocol):
 
     def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state that `state_dict` gave."""
+        ...
+
+
+@runtime_checkable
+class Attentive(Protocol):
+    """Supervisors who look at the whole fleet before anybody acts, as people of flesh and blood must.
+
+    Scripted ones need no such look: they are asked for actions alone, and a hard reset begins without them.
+    """
+
+    def attend(self, situation: Situation, task: Any) -> None:
+        """See who is to do what in this timestep, and come back when each has decided on it.
+
+        The hard resets of the situation begin when this returns; the actions are asked for next, by `act`.
+        """
         ...
