@@ -1,4 +1,4 @@
-"""A world seen from above that needs no physics, and `iifl` with it: `python table.py run --task table --supervisor me`.
+"""A world seen from above that needs no physics, and iifl with it: `python table.py run --task table --supervisor me`.
 
 A cube on a table of 2 × 2 m goes where it is pushed, by up to 0.5 m along each axis. It fails beyond 0.9 m from the
 centre, and succeeds in the upper right corner. Scripted people push it there straight away.
@@ -69,6 +69,14 @@ class Table(FleetTask):
         return self.cube[robots] + LONGEST * actions
 
 
+class Meadow(Table):
+    """The same without an edge to fall from: nobody is ever needed."""
+
+    def _judge(self, actions):
+        rewards, failed, reached = super()._judge(actions)
+        return rewards, failed & False, reached
+
+
 class Scripted:
     def __init__(self, humans, robots, rng):
         self.humans = humans
@@ -86,9 +94,10 @@ class Scripted:
         pass
 
 
-TASKS.add("table", f"{__name__}:Table")
-SUPERVISORS.add("table", f"{__name__}:Scripted")
-SUPERVISORS.add("table/me", "iifl.supervisors.person.people:People")
+for name, world in (("table", Table), ("meadow", Meadow)):
+    TASKS.add(name, f"{__name__}:{world.__name__}")
+    SUPERVISORS.add(name, f"{__name__}:Scripted")
+    SUPERVISORS.add(f"{name}/me", "iifl.supervisors.person.people:People")
 
 if __name__ == "__main__":
     sys.exit(main())

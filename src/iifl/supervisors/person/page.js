@@ -84,7 +84,7 @@ async function renderTicket(next) {
   overlay.setAttribute("viewBox", `0 0 ${next.size[0]} ${next.size[1]}`);
   arrow.classList.remove("on");
   reset.disabled = !next.reset;
-  const unsure = `uncertainty ${next.uncertainty.toPrecision(2)}` + (next.rank === 1 ? ", the highest of the fleet" : "");
+  const unsure = next.uncertainty.toPrecision(2) + (next.rank === 1 ? ", the highest of the fleet" : "");
   if (next.reset) {
     show("failed", "Failed", `Robot ${next.robot} has failed`, "It waits until you press Hard reset.");
   } else if (next.wants) {

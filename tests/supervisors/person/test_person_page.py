@@ -1,0 +1,143 @@
+"""A person at the page, as a person is: a browser, a mouse, a keyboard, and the run in a terminal.
+
+The world (`table.py`) has a picture of 100 pixels to the metre, and pushes of up to 0.5 m along each axis.
+"""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from person_checks import FAILED, NEEDS, Page, Terminal, start_browser, wait_for
+
+from iifl.records import NOBODY
+from iifl.runs.journal import Journal
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = start_browser(tmp_path_factory.mktemp("browser"))
+    yield driver
+    driver.quit()
+
+
+def journal(out: Path):
+    with Journal.open(out / "journal.sqlite", read_only=True) as book:
+        return book.read(), book.transitions()
+
+
+def meant(pixels: list[tuple[float, float]], cubes: np.ndarray) -> np.ndarray:
+    """The actions that clicks mean, worked out from the cubes that were seen: 0.5 m is a whole action."""
+    x, y = np.array(pixels).T
+    way = np.stack([(x - 120) / 100, (100 - y) / 100], axis=1) - cubes
+    return way / 0.5 / np.maximum(1, np.abs(way / 0.5).max(axis=1, keepdims=True))  # too long ones keep their direction
+
+
+def test_what_is_clicked_is_what_the_robot_does_whatever_happens(tmp_path, browser):
+    """Clicks, a click beside the table, late and double clicks, a reload, a failure, a kill: T = 8 timesteps."""
+    run = Terminal(tmp_path / "run")
+    page = Page(browser, run.addresses()[0])
+    page.sees(NEEDS, "1")
+    robot = int(page.text("headline").split()[1])
+    assert "the highest of the fleet" in page.text("badge")
+    assert not page.find("reset").is_enabled()
+
+    page.over(120, 100).perform()
+    assert page.find("arrow").value_of_css_property("visibility") == "visible"
+    clicks = [page.click(120, 100)]
+    page.sees(NEEDS, "2")
+
+    first = page.ticket()
+    page.click(8, 100)  # in the picture, but beside the table
+    wait_for(lambda: "outside the table" in page.text("notice"), "the reason")
+    page.press("r")  # the robot has not failed
+    assert page.text("progress").startswith("timestep 2 ")
+    assert page.ticket() == first
+
+    page.driver.refresh()
+    page.watch_clicks()
+    page.sees(NEEDS, "2")
+    assert page.ticket() == first
+    page.over(140, 90).double_click().perform()
+    clicks.append(page.clicked())
+    page.sees(NEEDS, "3")
+    time.sleep(0.3)
+    assert page.text("progress").startswith("timestep 3 ")  # the second click of the two did nothing
+    assert page.post("push", json.dumps({"ticket": first, "x": 100, "y": 100}))[0] == 409
+    assert page.post("reset", json.dumps({"ticket": page.ticket()}))[0] == 422
+
+    clicks.append(page.click(170, 100))
+    page.sees(NEEDS, "4")
+    clicks.append(page.click(218, 100))  # 0.98 m from the middle: the cube falls
+    page.sees(FAILED, "5")
+    time.sleep(0.3)
+    assert page.text("progress").startswith("timestep 5 ")  # the fleet waits for the button
+    page.click(120, 100)
+    wait_for(lambda: "can only be reset" in page.text("notice"), "the reason")
+    page.find("reset").click()
+    page.sees(NEEDS, "7")  # t_R = 2
+
+    clicks.append(page.click(120, 100))
+    page.sees(NEEDS, "8")
+    assert page.text("given") == "From you so far: 5 moves and 1 hard reset"
+    run.end(signal.SIGKILL)
+    page.sees("The program cannot be reached")
+
+    again = Terminal(tmp_path / "run")  # from its only checkpoint, before the first timestep
+    page = Page(browser, again.addresses()[0])
+    page.sees(NEEDS, "8")
+    assert page.text("headline").split()[1] == str(robot)
+    assert page.text("given") == "From you so far: 5 moves and 1 hard reset"
+    clicks.append(page.click(140, 80))
+    page.sees("The run is finished")
+    assert again.process.wait(60) == 0
+    assert page.text("given") == "From you: 6 moves and 1 hard reset"
+
+    history, (cubes, actions, humans) = journal(tmp_path / "run")
+    np.testing.assert_allclose(actions, meant(clicks, cubes), atol=1e-5)
+    assert humans.tolist() == [0] * 6
+    assert np.flatnonzero(history["human_of"][0] != NOBODY).tolist() == [robot]
+    assert history["taught"][:, robot].tolist() == [True] * 4 + [False] * 2 + [True] * 2
+    assert history["hard_reset"][:, robot].nonzero()[0].tolist() == [5]
+    answers = [json.loads(line) for line in (tmp_path / "run" / "answers.jsonl").read_text().splitlines()]
+    assert [answer["timestep"] for answer in answers] == [0, 1, 2, 3, 4, 6, 7]  # nobody was asked twice
+    np.testing.assert_allclose([a["pixel"] for a in answers if a["pixel"]], clicks, atol=1e-3)
+
+
+def test_two_people_have_a_page_each_and_the_fleet_waits_for_both(tmp_path, browser):
+    """The run is then stopped from the terminal, which the pages tell."""
+    run = Terminal(tmp_path / "run", fleet__humans=2, fleet__minimum_intervention=1, fleet__timesteps=3)
+    first, second = (Page(browser, address) for address in run.addresses(2))
+    second.sees(NEEDS, "1")
+    assert second.text("who") == "person 2 of 2"
+    theirs = second.text("headline")
+    second.click(120, 100)
+    second.sees("No robot needs you now", "1")
+    browser.switch_to.window(first.window)
+    first.sees(NEEDS, "1")
+    assert first.text("headline") != theirs
+    first.click(120, 100)
+    first.sees(NEEDS, "2")
+    assert run.end(signal.SIGINT) == 130
+    for page in (first, second):
+        browser.switch_to.window(page.window)
+        page.sees("The run was stopped")
+    history, (_, _, humans) = journal(tmp_path / "run")
+    assert len(history["taught"]) == 1
+    assert sorted(humans.tolist()) == [0, 1]
+
+
+def test_a_fleet_that_needs_nobody_waits_for_nobody(tmp_path, browser):
+    """Only failed robots want help here, and none fails."""
+    run = Terminal(tmp_path / "run", task="meadow", algorithm="ibc", fleet__timesteps=300)
+    page = Page(browser, run.addresses()[0])
+    seen = set()
+    while page.text("headline") != "The run is finished":
+        seen.add((page.text("headline"), page.find("help").is_displayed()))
+        time.sleep(0.05)
+    assert ("No robot needs you", False) in seen
+    assert not any("needs you" in headline and shown for headline, shown in seen)
+    assert page.text("given") == ""
+    assert run.process.wait(60) == 0
