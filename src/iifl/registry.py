@@ -78,6 +78,7 @@ SUPERVISORS = Registry(
         "reacher": "iifl.supervisors.reacher:ReacherSupervisors",
         "cube_stacking": "iifl.supervisors.cube_stacking:CubeStackingSupervisors",
         "block_push": "iifl.supervisors.block_push:BlockPushSupervisors",
+        "block_push/me": "iifl.supervisors.person.people:People",
     },
 )
 

@@ -182,9 +182,7 @@ def _forget_journal(folder: RunFolder) -> None:
         folder.journal.with_name(folder.journal.name + suffix).unlink(missing_ok=True)
 
 
-def _begin(
-    config: RunConfig, folder: RunFolder, progress: Progress, meet: Meeting | None
-) -> tuple[Fleet, Origin]:
+def _begin(config: RunConfig, folder: RunFolder, progress: Progress, meet: Meeting | None) -> tuple[Fleet, Origin]:
     """The fleet as the last checkpoint left it; or a new one, with its journal and its first checkpoint."""
     saved = folder.checkpoints.load_latest() if folder.checkpoints.paths() else None
     fleet, origin = _fleet(config, saved, progress, lambda people: meet(people, folder.path) if meet else None)

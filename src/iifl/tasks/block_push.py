@@ -102,6 +102,16 @@ class BlockPush(MujocoFleet):
         action: FloatArray = (push / np.maximum(np.abs(push).max(axis=-1, keepdims=True), 1.0)).astype(np.float32)
         return action
 
+    def action_end(self, robots: IntArray | int, actions: FloatArray) -> FloatArray:
+        """Where on the table pushes (..., 2) would bring the cube of each robot: inverse of the above."""
+        return self.cube[robots] + LONGEST_PUSH * np.asarray(actions)
+
+    @property
+    def table_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """The lower left and the upper right corner of the workspace."""
+        corner = np.full(2, HALF_WORKSPACE)
+        return -corner, corner
+
     def draw(self, robots: IntArray) -> np.ndarray:
         """What these robots see: (k, 64, 64, 3)."""
         return scene(IMAGE, fine=False).draw(self.qpos[robots, CUBE], self.goal[robots], self.looks[robots])

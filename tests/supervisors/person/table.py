@@ -63,7 +63,8 @@ class Table(FleetTask):
         return np.asarray(points) * [100, -100] + [WIDTH / 2, HEIGHT / 2]
 
     def action_towards(self, robots, points):
-        return np.clip((points - self.cube[robots]) / LONGEST, -1, 1).astype(np.float32)
+        way = (points - self.cube[robots]) / LONGEST
+        return (way / np.maximum(np.abs(way).max(axis=-1, keepdims=True), 1)).astype(np.float32)
 
     def action_end(self, robots, actions):
         return self.cube[robots] + LONGEST * actions

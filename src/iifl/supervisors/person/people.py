@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from PIL import Image
 
-from iifl.records import FloatArray, IntArray, Situation
+from iifl.records import FloatArray, IntArray, ObservationArray, Situation
 from iifl.supervisors.person.answers import Answers
 from iifl.supervisors.person.desk import Answer, Desk, Refused, Ticket
 from iifl.supervisors.person.reach import Reach
@@ -36,7 +36,7 @@ class SeenFromAbove(Protocol):
         ...
 
     def action_towards(self, robots: int, points: FloatArray) -> FloatArray:
-        """The action (A,) of this robot that ends at a point of the table (2,)."""
+        """The action (A,) of this robot that ends at a point of the table (2,), or as near as one can."""
         ...
 
     def action_end(self, robots: int, actions: FloatArray) -> FloatArray:
@@ -96,7 +96,7 @@ class People:
         for answer in [*given, *(answer for answer in known if answer is not None)]:
             self._actions[answer.ticket.robot] = answer.action
 
-    def act(self, humans: IntArray, robots: IntArray, observations: FloatArray, task: Any) -> FloatArray:
+    def act(self, humans: IntArray, robots: IntArray, observations: ObservationArray, task: Any) -> FloatArray:
         """What they have just decided on for these robots: (k, A)."""
         size = task.single_action_space.shape
         return np.array([self._actions[robot] for robot in robots], np.float32).reshape(len(robots), *size)
@@ -117,7 +117,6 @@ class People:
         rank = np.argsort(np.argsort(-situation.uncertainty, kind="stable")) + 1
         tickets = []
         for robot, picture in zip(robots.tolist(), task.camera_images(robots), strict=True):
-            reach = Reach.of(task, robot, picture.shape[1], picture.shape[0])
             ticket = Ticket(
                 number=next(self._numbers),
                 timestep=situation.timestep,
@@ -129,20 +128,20 @@ class People:
                 rank=int(rank[robot]),
                 picture=_png(picture),
                 checksum=zlib.crc32(picture.tobytes()),
-                reach=reach,
-                meaning=partial(_action_at, task, robot, reach),
+                reach=Reach.of(task, robot, picture.shape[1], picture.shape[0]),
+                meaning=partial(_action_at, task, robot),
             )
             tickets.append(ticket)
         return tickets
 
 
-def _action_at(task: SeenFromAbove, robot: int, reach: Reach, x: float, y: float) -> FloatArray:
+def _action_at(task: SeenFromAbove, robot: int, x: float, y: float) -> FloatArray:
     """The action of this robot that a click at this pixel means."""
-    clicked = task.pixel_to_table(np.array([x, y]))
+    point = task.pixel_to_table(np.array([x, y]))
     low, high = task.table_bounds
-    if ((clicked < low) | (clicked > high)).any():
+    if ((point < low) | (point > high)).any():
         raise Refused("That is outside the table. Click inside its walls.")
-    return np.asarray(task.action_towards(robot, task.pixel_to_table(np.array(reach.within(x, y)))), np.float32)
+    return np.asarray(task.action_towards(robot, point), np.float32)
 
 
 def _in_a_reset(situation: Situation, task: Any) -> dict[int, int]:

@@ -22,12 +22,3 @@ class Reach:
         origin, *corners = task.table_to_pixel(ends).tolist()
         (left, right), (top, bottom) = (sorted(axis) for axis in zip(*corners, strict=True))
         return Reach((width, height), tuple(origin), (left, top, right, bottom))
-
-    def within(self, x: float, y: float) -> tuple[float, float]:
-        """The pixel itself, or where the way to it leaves the box: too long an action keeps its direction."""
-        (x0, y0), (left, top, right, bottom) = self.origin, self.box
-        share = 1.0
-        for to, start, low, high in ((x, x0, left, right), (y, y0, top, bottom)):
-            if to != start:
-                share = min(share, ((high if to > start else low) - start) / (to - start))
-        return x0 + share * (x - x0), y0 + share * (y - y0)
