@@ -66,6 +66,7 @@ class BlockPush(MujocoFleet):
     reset_draws = 4 + LOOKS
     lane: ClassVar[float] = LANE
     moments = 8
+    instruction = "Bring the blue cube to the green goal. It must not touch the red obstacle or a wall."
     carried: ClassVar[tuple[str, ...]] = ("looks", "touched")
 
     def __init__(self, num_envs: int, seed: int = 0, threads: int = 0) -> None:

@@ -20,6 +20,7 @@ LONGEST, SAFE, GOAL = 0.5, 0.9, np.array([0.7, 0.7])
 class Table(FleetTask):
     episode_steps = 30
     reset_draws = 2
+    instruction = "Bring the blue cube to the green one."
 
     def __init__(self, robots: int, seed: int = 0) -> None:
         self.cube = np.zeros((robots, 2))

@@ -38,6 +38,7 @@ class Ticket:
     wants: bool  # it wants help; otherwise the person only stays with it for the minimum time
     uncertainty: float
     rank: int  # 1 for the most unsure robot of the fleet
+    instruction: str  # what people are to do in this world
     picture: bytes  # PNG
     checksum: int  # of the picture
     reach: Reach
@@ -179,5 +180,5 @@ class Desk:
 
 def _shown(ticket: Ticket) -> dict[str, Any]:
     """What a page is told of a ticket."""
-    names = ("number", "timestep", "robot", "reset", "wants", "uncertainty", "rank")
+    names = ("number", "timestep", "robot", "reset", "wants", "uncertainty", "rank", "instruction")
     return {name: getattr(ticket, name) for name in names} | asdict(ticket.reach)

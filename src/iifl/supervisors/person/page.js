@@ -39,16 +39,19 @@ function show(state, badge, headline, advice) {
 async function render(news) {
   const { stage, given } = news;
   say("who", news.people > 1 ? `person ${news.person} of ${news.people}` : "");
-  say("progress", stage.name === "fleet at work" ? `timestep ${Math.min(stage.done + 1, stage.total)} of ${stage.total}` : "");
-  document.getElementById("bar").style.width = `${stage.total ? (100 * stage.done) / stage.total : 0}%`;
-  const sum = `${count(given.pushes, "move", "moves")} and ${count(given.resets, "hard reset", "hard resets")}`;
-  say("given", given.pushes + given.resets ? `From you so far: ${sum}` : "");
+  const percent = stage.total ? Math.floor((100 * stage.done) / stage.total) : 0;
+  const timestep = `timestep ${Math.min(stage.done + 1, stage.total)} of ${stage.total}`;
+  say("progress", stage.name === "fleet at work" ? timestep : `${percent} %`);
+  document.getElementById("bar").style.width = `${percent}%`;
+  const parts = [count(given.pushes, "move", "moves"), count(given.resets, "hard reset", "hard resets")];
+  const sum = parts.filter((part) => !part.startsWith("0 ")).join(" and ");
+  say("given", sum && `From you so far: ${sum}`);
   if (news.ticket) return renderTicket(news.ticket);
   ticket = null;
   arrow.classList.remove("on");
   if (news.end === "finished") {
     show("over", "", "The run is finished", "Thank you. You can close this page.");
-    say("given", given.pushes + given.resets ? `From you: ${sum}` : "");
+    say("given", sum && `From you: ${sum}`);
   } else if (news.end === "stopped") {
     stopped("The run was stopped");
   } else if (news.resetting !== null) {
@@ -84,11 +87,13 @@ async function renderTicket(next) {
   overlay.setAttribute("viewBox", `0 0 ${next.size[0]} ${next.size[1]}`);
   arrow.classList.remove("on");
   reset.disabled = !next.reset;
-  const unsure = next.uncertainty.toPrecision(2) + (next.rank === 1 ? ", the highest of the fleet" : "");
+  say("instruction", next.instruction);
+  const highest = next.rank === 1 ? ", the highest of the fleet" : "";
+  const unsure = `Uncertainty ${Number(next.uncertainty.toPrecision(2))}${highest}`;
   if (next.reset) {
-    show("failed", "Failed", `Robot ${next.robot} has failed`, "It waits until you press Hard reset.");
+    show("failed", "", `Robot ${next.robot} has failed`, "It waits until you press Hard reset.");
   } else if (next.wants) {
-    show("unsure", `Unsure: ${unsure}`, `Robot ${next.robot} needs you`, "Click where its next move should end.");
+    show("unsure", unsure, `Robot ${next.robot} needs you`, "Click where its next move should end.");
   } else {
     show("unsure", "Sure again, but you stay with it a little", `Robot ${next.robot} is still yours`, "Click where its next move should end.");
   }

@@ -23,6 +23,9 @@ FAREWELL = 2.0
 class SeenFromAbove(Protocol):
     """What a world must offer to be supervised by clicks. A pixel is (x, y) from the upper left corner."""
 
+    instruction: str
+    """What people are told to do."""
+
     def camera_images(self, robots: IntArray) -> np.ndarray:
         """What the camera over each of these robots sees: uint8 (k, height, width, 3)."""
         ...
@@ -126,6 +129,7 @@ class People:
                 wants=bool(situation.wants[robot]),
                 uncertainty=float(situation.uncertainty[robot]),
                 rank=int(rank[robot]),
+                instruction=task.instruction,
                 picture=_png(picture),
                 checksum=zlib.crc32(picture.tobytes()),
                 reach=Reach.of(task, robot, picture.shape[1], picture.shape[0]),
