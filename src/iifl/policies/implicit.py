@@ -155,7 +155,7 @@ class ImplicitPolicy(Learner):
         return Decision(self._world_actions(actions), uncertainty.cpu().numpy())
 
     def _polished(self, energy: TiltedEnergy, candidates: Tensor, energies: Tensor) -> Tensor:
-        """The candidate (N, K, A) of lowest energy (N, K), or where one step downhill leads if that is lower: (N, A)."""
+        """The candidate (N, K, A) of lowest energy (N, K), or where a step downhill leads if that is lower: (N, A)."""
         lowest, best = energies.min(-1, keepdim=True)
         before = candidates.take_along_dim(best.unsqueeze(-1), 1)  # (N, 1, A)
         after = energy.downhill(before)

@@ -126,5 +126,5 @@ class TruncatedMixture:
 @cache
 def _sobol(count: int, dimensions: int) -> Tensor:
     """The first points of the Sobol sequence (count, dimensions)."""
-    points: Tensor = SobolEngine(dimensions).draw(count)
+    points: Tensor = SobolEngine(dimensions).draw(count)  # type: ignore[no-untyped-call]
     return points

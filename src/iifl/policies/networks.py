@@ -1,6 +1,7 @@
 """Multi-layer perceptrons of all ensemble members as one module: each weight has a leading ensemble axis."""
 
 import itertools
+import math
 
 import torch
 from torch import Generator, Tensor, nn
@@ -31,4 +32,5 @@ class EnsembleMLP(nn.Module):
 
 def _uniform(members: int, rows: int, columns: int, inputs: int, generator: Generator) -> Tensor:
     """Uniform numbers between ±1/√inputs (members, rows, columns)."""
-    return (2 * torch.rand(members, rows, columns, generator=generator) - 1) / inputs**0.5
+    uniform: Tensor = 2 * torch.rand(members, rows, columns, generator=generator) - 1
+    return uniform / math.sqrt(inputs)
