@@ -105,10 +105,10 @@ def uninterrupted(config: RunConfig, path: Path, begin=forked) -> tuple[list[Mom
     return list(dict.fromkeys(moments)), between
 
 
-def run_and_kill(config: RunConfig, path: Path, order: dict[Moment, int], at: int, pause: float, begin) -> int:
-    """Kill the run a while after it has come to the moment `at`, or later; the timesteps that it told to be committed."""
+def run_and_kill(started, order: dict[Moment, int], at: int, pause: float) -> int:
+    """Kill a run a while after it has come to the moment `at`, or later; how many timesteps it told to be committed."""
     committed = 0
-    with begin(config, path) as (process, signs):
+    with started as (process, signs):
         for line in signs:
             stage, done = line.rstrip().split("\t")
             committed = int(done) if stage == "fleet at work" else committed
@@ -146,7 +146,7 @@ def check_kills(config: RunConfig, tmp_path: Path, kills: int, seed: int, begin)
     moments, between = uninterrupted(config, whole, begin)
     order = {moment: place for place, moment in enumerate(moments)}
     for at in sorted(rng.sample(range(len(moments) - 1), kills)):
-        committed = run_and_kill(config, path, order, at, rng.uniform(0, between), begin)
+        committed = run_and_kill(begin(config, path), order, at, rng.uniform(0, between))
         check_journal(path, whole, committed)
     uninterrupted(config, path, begin)
     assert digest(path) == digest(whole)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from iifl.benchmarks.policies import benchmark_step, benchmark_train
 from iifl.benchmarks.rows import Row, save, show
+from iifl.benchmarks.runs import benchmark_runs
 from iifl.benchmarks.tasks import benchmark_tasks
 from iifl.registry import nearest
 
@@ -16,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "step": benchmark_step,
     "train": benchmark_train,
     "tasks": benchmark_tasks,
+    "runs": benchmark_runs,
 }
 
 
@@ -24,7 +26,8 @@ class Bench:
     """Measure speed, as ratios within one run. Do nothing else on the machine meanwhile."""
 
     name: tyro.conf.Positional[str]
-    """Which one: step (a timestep of the policy), train (a gradient step), tasks (the worlds)."""
+    """Which one: step (a timestep of the policy), train (a gradient step), tasks (the worlds), runs
+    (what it costs to keep a run)."""
     json: Path | None = None
     """Write the rows (name, ratio, spread, seconds, settings) into this file as well."""
 
