@@ -6,11 +6,17 @@ from pathlib import Path
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 
 from iifl.experiments.scale import Scale
-from iifl.registry import EXPERIMENTS
-from iifl.report.results import load_results
+from iifl.pool import using
+from iifl.pool.engine import EngineName
+from iifl.registry import EXPERIMENTS, nearest, spelled
+from iifl.report.page import build_report
+from iifl.report.results import SUMMARY_FILE, load_results
 from iifl.report.tables import tables_of, to_rich
+
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -19,22 +25,41 @@ class Reproduce:
 
     name: tyro.conf.Positional[str]
     """Which one: navigation (section 5.1, Figure 1), benchmark (section 5.2), block-pushing (section 5.3),
-    jeffreys (the appendix's figures)."""
+    jeffreys (the appendix's figures); or all, one after the other, with one report of everything."""
     scale: Scale = "cpu"
     """How large: smoke (a first look), cpu (what a laptop can do), paper (the size of the paper)."""
     out: Path | None = None
-    """The folder of the results; none: runs/NAME."""
+    """The folder of the results; none: runs/NAME. With all it has a folder for each; none: runs."""
     fresh: bool = False
     """Delete the runs that are there and start anew."""
+    engine: EngineName = "processes"
+    """Where the runs are: processes of this machine, or the machines of a ray cluster."""
+    address: str | None = None
+    """For ray: the address of the cluster, or auto; none: Ray's own choice."""
 
 
 def command(options: Sequence[str], console: Console) -> None:
     """Reproduce, and show the tables and where the report is."""
     given = tyro.cli(Reproduce, prog="iifl reproduce", args=options)
-    reproduce = EXPERIMENTS.load(given.name)
-    out = given.out or Path("runs") / given.name
-    page = reproduce(out, given.scale, console, given.fresh)
-    for results in load_results([out]):
+    name = spelled(given.name)
+    if name not in (ALL, *EXPERIMENTS.names()):
+        raise ValueError(f"unknown experiment '{name}': {nearest(name, [ALL, *EXPERIMENTS.names()])}")
+    out = (given.out or Path("runs") / ("" if name == ALL else name)).absolute()
+    folders = {each: out / each for each in EXPERIMENTS.names()} if name == ALL else {name: out}
+    failures: dict[str, str] = {}
+    with using(given.engine, given.address):
+        for each, folder in folders.items():
+            try:
+                EXPERIMENTS.load(each)(folder, given.scale, console, given.fresh)
+            except Exception as error:
+                if name != ALL:
+                    raise
+                failures[each] = f"{type(error).__name__}: {error}"
+                console.print(f"[red]failed:[/red] {escape(f'{each}: {failures[each]}')}", highlight=False)
+    there = [folder for folder in folders.values() if (folder / SUMMARY_FILE).exists()]
+    for results in load_results(there):
         for table in tables_of(results):
             console.print(to_rich(table))
-    console.print(f"The report is {page}")
+    console.print(f"The report is {build_report(there, out / 'report.html')}")
+    if failures:
+        raise RuntimeError(f"{len(failures)} of {len(folders)} experiments failed: {', '.join(failures)}")
