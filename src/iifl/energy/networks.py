@@ -136,16 +136,17 @@ class ConditionalEnergy:
     def _energies(self, from_state: Tensor, actions: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Energies (E, b, K), and the relu of every hidden layer (E, b·K, W)."""
         E, b, K, _ = actions.shape
+        relu = torch.relu if self.residual else torch.relu_  # in place: fresh memory costs more than the relu itself
         hidden = torch.bmm(actions.reshape(E, b * K, -1).to(self.of_actions.dtype), self.of_actions)
-        hidden = (hidden.view(E, b, K, -1) + from_state.unsqueeze(2)).flatten(1, 2)
-        active = [hidden.relu()]
+        hidden = hidden.view(E, b, K, -1).add_(from_state.unsqueeze(2)).flatten(1, 2)
+        active = [relu(hidden)]
         for weight, bias in zip(self.weights, self.biases, strict=True):
             product = torch.baddbmm(bias, active[-1], weight)
             hidden = hidden + product if self.residual else product
-            active.append(hidden.relu())
+            active.append(relu(hidden))
         # The last product is in the parameters' own dtype: differences of energies need more digits than bfloat16 has.
-        last = torch.baddbmm(self.last_bias, active[-1].to(self.last_weight.dtype), self.last_weight)
-        return last.reshape(E, b, K), active
+        last = torch.linalg.vecdot(active[-1].to(self.last_weight.dtype), self.last_weight.transpose(1, 2))
+        return (last + self.last_bias.squeeze(-1)).view(E, b, K), active
 
     def _value_and_grad(self, from_state: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         energies, active = self._energies(from_state, actions)

@@ -34,6 +34,9 @@ from iifl.records import Decision, FloatArray, ObservationArray
 MODES = 16
 """Components whose means are candidates for an action: the likeliest of each member, from all members together."""
 
+LINE_SEARCHES, LENGTHS = 3, (0.0, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
+"""How often the best candidate goes downhill, and the shares of the mean shift's length that are tried each time."""
+
 
 @dataclass(frozen=True)
 class ImplicitConfig:
@@ -108,20 +111,28 @@ class TiltedEnergy:
         """f, between −bound and bound."""
         return self.bound * torch.tanh(self.free_correction(actions) / self.bound)
 
-    def downhill(self, actions: Tensor) -> Tensor:
-        """Actions (B, K, A) one step further down the mean energy of the members: (B, K, A).
-
-        The step is the slope divided by the precision of the mixtures, so that it needs no step size: where f is flat
-        it is the mean shift (Fukunaga and Hostetler 1975), which leads to the nearest mode.
-        """
-        slope, precision = self.proposal.slope(actions)
-        free, free_slope = self.free_correction.value_and_grad(actions)
-        slope = slope + (1 - torch.tanh(free / self.bound).square()).unsqueeze(-1) * free_slope
-        return (actions - slope.mean(0) / precision.mean(0)).clamp(-1, 1)
-
     def __call__(self, actions: Tensor) -> Tensor:
         """−log q + f."""
         return self.correction(actions) - self.proposal.log_density(actions)
+
+    def value_and_grad(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Energies (E, B, K) and ∂E/∂a (E, B, K, A), written out."""
+        return self(actions), self._slope(actions)[0]
+
+    def downhill(self, actions: Tensor) -> Tensor:
+        """The way down the mean energy of the members from actions (B, K, A): (B, K, A).
+
+        It is the slope divided by the precision of the mixtures, so its length is right where f is flat: there it is
+        the mean shift (Fukunaga and Hostetler 1975), which leads to the nearest mode of the product of the mixtures.
+        """
+        slope, precision = self._slope(actions)
+        return -slope.mean(0) / precision.mean(0)
+
+    def _slope(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """∂E/∂a of every member, and the precision of its mixture there: (E, B, K, A) both."""
+        slope, precision = self.proposal.slope(actions)
+        free, free_slope = self.free_correction.value_and_grad(actions)
+        return slope + (1 - torch.tanh(free / self.bound).square()).unsqueeze(-1) * free_slope, precision
 
 
 class ImplicitPolicy(Learner):
@@ -140,27 +151,19 @@ class ImplicitPolicy(Learner):
     def decide(self, observations: ObservationArray) -> Decision:
         """Actions and uncertainties from one set of draws."""
         energy = self.model.at(self._states(observations))
-        members = self.config.members
-        own = energy.proposal.spread(self.config.draws // members, self.generator)  # (E, N, K/E, A)
-        draws = _together(own)  # (N, K, A), from the equal mixture of all proposals
-        candidates = torch.cat([draws, energy.downhill(_together(energy.proposal.modes(MODES // members)))], 1)
+        proposal, members = energy.proposal, self.config.members
+        draws = _together(proposal.spread(self.config.draws // members, self.generator))  # of all proposals alike
+        modes = proposal.mean_shift(_together(proposal.modes(MODES // members)))
+        candidates = torch.cat([draws, modes], 1)  # (N, K + MODES, A)
 
-        log_density = energy.proposal.log_density(candidates)  # (E, N, K + MODES)
+        log_density = proposal.log_density(candidates)  # (E, N, K + MODES)
         energies = energy.correction(candidates) - log_density
-        actions = self._polished(energy, candidates, energies.mean(0))
+        actions = _descended(energy, _lowest(candidates, energies.mean(0)))
 
         K = draws.shape[1]
         drawn, log_pool = energies[..., :K], torch.logsumexp(log_density[..., :K], 0) - math.log(members)
         uncertainty = shared_jeffreys(drawn, log_importance_weights(drawn, log_pool))
-        return Decision(self._world_actions(actions), uncertainty.cpu().numpy())
-
-    def _polished(self, energy: TiltedEnergy, candidates: Tensor, energies: Tensor) -> Tensor:
-        """The candidate (N, K, A) of lowest energy (N, K), or where a step downhill leads if that is lower: (N, A)."""
-        lowest, best = energies.min(-1, keepdim=True)
-        before = candidates.take_along_dim(best.unsqueeze(-1), 1)  # (N, 1, A)
-        after = energy.downhill(before)
-        lower = energy(after).mean(0) < lowest
-        return torch.where(lower.unsqueeze(-1), after, before).squeeze(1)
+        return Decision(self._world_actions(actions.squeeze(1)), uncertainty.cpu().numpy())
 
     @torch.no_grad()
     def energies(self, observations: ObservationArray, actions: FloatArray) -> FloatArray:
@@ -178,6 +181,20 @@ class ImplicitPolicy(Learner):
         # The logits −E − log q of ranking NCE are −f: the proposal's density cancels, and learns from likelihood alone.
         tilt = energy.correction(torch.cat([actions.unsqueeze(2), counter_examples], 2))
         return info_nce(tilt[..., 0], tilt[..., 1:]).mean(1) - likelihood
+
+
+def _descended(energy: TiltedEnergy, actions: Tensor) -> Tensor:
+    """Where a few line searches down the mean energy of the members lead: one action for each state (N, 1, A)."""
+    lengths = actions.new_tensor(LENGTHS).unsqueeze(-1)
+    for _ in range(LINE_SEARCHES):
+        tried = (actions + lengths * energy.downhill(actions)).clamp(-1, 1)  # (N, LENGTHS, A)
+        actions = _lowest(tried, energy(tried).mean(0))
+    return actions
+
+
+def _lowest(candidates: Tensor, energies: Tensor) -> Tensor:
+    """Of the candidates (N, K, A) at each state the one with the lowest energy (N, K): (N, 1, A)."""
+    return candidates.take_along_dim(energies.argmin(-1, keepdim=True).unsqueeze(-1), 1)
 
 
 def _together(actions: Tensor) -> Tensor:

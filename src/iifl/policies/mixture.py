@@ -61,16 +61,18 @@ class TruncatedMixture:
 
     @cached_property
     def _quadratic(self) -> tuple[Tensor, Tensor]:
-        """What multiplies [a², a] in the exponents (E, B, 2A, M), and their constants (E, B, 1, M)."""
+        """What multiplies [a², a] in the exponents (E, B, M, 2A), and their constants (E, B, M, 1)."""
         low, high = self._bounds
         precision = self.widths.square().reciprocal()
-        factors = torch.cat([-0.5 * precision, precision * self.means], -1).transpose(-1, -2)
+        factors = torch.cat([-0.5 * precision, precision * self.means], -1)
         per_axis = 0.5 * precision * self.means.square() + (self.widths * (high - low)).log() + HALF_LOG_TWO_PI
-        return factors, (self.log_shares - per_axis.sum(-1)).unsqueeze(-2)
+        return factors, (self.log_shares - per_axis.sum(-1)).unsqueeze(-1)
 
     def log_density(self, actions: Tensor) -> Tensor:
         """log q of every member at actions (E, B, K, A) or (B, K, A) in the box: (E, B, K)."""
-        return torch.logsumexp(self._log_parts(actions), -1)
+        parts = self._log_parts(actions)
+        # What is e^−80 of the largest part counts as that much: smaller numbers are denormal soon, which is slow.
+        return torch.logsumexp(torch.maximum(parts, parts.detach().amax(-2, keepdim=True) - 80), -2)
 
     def modes(self, count: int) -> Tensor:
         """The means of the `count` likeliest components, or of all if there are fewer: (E, B, count, A)."""
@@ -82,15 +84,23 @@ class TruncatedMixture:
 
         With r_m the share of component m in the density at a, they are Σ_m r_m (a − μ_m)/σ_m² and Σ_m r_m/σ_m².
         """
-        answerable = torch.softmax(self._log_parts(actions), -1)
+        answerable = torch.softmax(self._log_parts(actions), -2).transpose(-1, -2)
         precision = self.widths.square().reciprocal()
         curvature = answerable @ precision
         return curvature * actions - answerable @ (precision * self.means), curvature
 
+    def mean_shift(self, actions: Tensor) -> Tensor:
+        """Actions (B, K, A) one step nearer to a mode of the product of all members' mixtures: (B, K, A).
+
+        Where members agree, that is their mode; where they differ, it lies between theirs, and no member has it.
+        """
+        slope, precision = self.slope(actions)
+        return (actions - slope.mean(0) / precision.mean(0)).clamp(-1, 1)
+
     def _log_parts(self, actions: Tensor) -> Tensor:
-        """The log of every component's part of the density (E, B, K, M)."""
+        """The log of every component's part of the density (E, B, M, K): sums over M are fastest along rows of K."""
         factors, constants = self._quadratic
-        return torch.cat([actions.square(), actions], -1) @ factors + constants
+        return factors @ torch.cat([actions.square(), actions], -1).transpose(-1, -2) + constants
 
     def sample(self, count: int, generator: Generator) -> Tensor:
         """`count` independent draws of each member at each state: (E, B, count, A)."""
