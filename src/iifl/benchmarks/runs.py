@@ -19,7 +19,7 @@ from iifl.benchmarks.rows import Row, seconds
 from iifl.config import Algorithm, RunConfig, to_dict
 from iifl.loop import Fleet
 from iifl.presets import preset
-from iifl.records import Timestep
+from iifl.records import Form, Timestep
 from iifl.run import execute
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
@@ -100,7 +100,7 @@ def _long_run(path: Path) -> list[Row]:
     _, fleet = _fleet("iifl", path.with_name("its-fleet"))
     _teach(fleet, LONG * TAUGHT)
     with RunFolder.create(path, Manifest.gather(to_dict(config))) as folder:
-        with Journal.create(folder.journal, robots, 60, 8) as journal:
+        with Journal.create(folder.journal, robots, Form((60,)), 8) as journal:
             for t in range(LONG):
                 journal.append(
                     t,
