@@ -4,15 +4,21 @@ The energy part is of use by itself: `iifl.jeffreys_divergence([E1, E2], low, hi
 densities exp(−E) on a box, and needs no partition function. Names are loaded when they are used.
 """
 
+import ctypes
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-# MuJoCo chooses how to draw when it is first imported, and without a screen its default choice crashes.
-if sys.platform == "linux" and "DISPLAY" not in os.environ:
-    os.environ.setdefault("MUJOCO_GL", "egl")
+# MuJoCo chooses how to draw when it is first imported. Without a screen its default choice crashes when it draws, and
+# any other choice crashes at the import where its library is missing.
+if sys.platform == "linux" and not {"DISPLAY", "MUJOCO_GL"} & os.environ.keys():
+    for _choice, _library in (("osmesa", "libOSMesa.so.8"), ("egl", "libEGL.so.1")):  # the last one there is taken
+        with suppress(OSError):
+            ctypes.CDLL(_library)
+            os.environ["MUJOCO_GL"] = _choice
 
 if TYPE_CHECKING:
     from iifl.config import RunConfig

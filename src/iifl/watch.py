@@ -1,6 +1,6 @@
 """Films of a fleet, without a screen: of its people at work by themselves, or of a run whose robots they supervise.
 
-Without a screen MuJoCo draws through EGL; set `MUJOCO_GL=osmesa` where there is no driver for it.
+Without a screen MuJoCo draws through EGL, or where that is missing through OSMesa (`MUJOCO_GL=osmesa` asks for it).
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -6,10 +6,13 @@ times as much where a CPU draws; what people see is drawn large, with shadows. T
 by bit. A scene belongs to the thread that drew first.
 """
 
+import os
+import sys
 from functools import cache
 
 import mujoco
 import numpy as np
+from mujoco.rendering.classic import gl_context
 
 from iifl.records import FloatArray
 from iifl.tasks.mujoco_fleet import MODELS
@@ -21,7 +24,7 @@ LOOKS = 10
 strength and warmth of the light."""
 LIGHT = np.array([0.0] * 6 + [1.0] * 4)
 """Times looks: those of the camera as it was calibrated."""
-SHIFT, TURN = 0.003, 0.01  # m and rad: of the camera
+SHIFT, TURN = 0.003, np.array([0.003, 0.003, 0.01])  # m, and rad about x, y and the line of sight: of the camera
 SLANT, STRENGTH, WARMTH = 0.1, 0.1, 0.03  # of the light
 AWAY = (0.0, 1.0, 0.3, 0.0)  # the pusher while pictures are taken: x, y, z, yaw
 SLICES = 12  # of a disc that is drawn small
@@ -47,15 +50,7 @@ class Scene:
         if not fine:
             self._model.light_castshadow[:] = 0
             self._model.vis.quality.numslices = SLICES
-        try:
-            self._renderer = mujoco.Renderer(self._model, size, size, GEOMS)
-        except Exception as error:  # any driver has its own error
-            raise NoGraphicsError(
-                f"MuJoCo cannot draw the camera images of this world: {error}. Without a screen it draws through EGL "
-                "(Debian: apt install libegl1 libgl1-mesa-dri) or, with the environment variable MUJOCO_GL=osmesa, "
-                "through OSMesa (Debian: apt install libosmesa6). A program must import iifl before mujoco, or set "
-                "MUJOCO_GL itself."
-            ) from error
+        self._renderer = _renderer(self._model, size)
         self._data = mujoco.MjData(self._model)
         self._data.qpos[-len(AWAY) :] = AWAY
         mujoco.mj_forward(self._model, self._data)
@@ -85,6 +80,21 @@ class Scene:
             self._renderer.update_scene(data, self._camera)
             self._renderer.render(out=image)
         return images
+
+
+def _renderer(model: mujoco.MjModel, size: int) -> mujoco.Renderer:
+    """A renderer, or an error that says what to do."""
+    try:
+        needs_screen = sys.platform == "linux" and gl_context.GLContext.__module__.endswith("glfw")
+        if needs_screen and not os.environ.get("DISPLAY"):  # a second try would end the process
+            raise RuntimeError("there is no screen, and MuJoCo was given no other way to draw")
+        return mujoco.Renderer(model, size, size, GEOMS)
+    except Exception as error:  # any driver has its own error
+        raise NoGraphicsError(
+            f"MuJoCo cannot draw the camera images of this world: {error}. Without a screen it draws through EGL "
+            "(Debian: apt install libegl1 libgl1-mesa-dri) or OSMesa (Debian: apt install libosmesa6). A program that "
+            "imports mujoco before iifl must set the environment variable MUJOCO_GL to egl or osmesa."
+        ) from error
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
