@@ -4,7 +4,8 @@
   of that of `Batch.step` alone, on the same states under the same controls.
 - `ant / Sync-` and `AsyncVectorEnv`: throughput of our ant against gymnasium's `Ant-v5` on the same model, with the
   same timestep and substeps.
-- `block_push: drawing / …`: the time to draw the camera images of the whole fleet, over that of the physics of a push.
+- `block_push: drawing / …`: the time to draw the camera images of the whole fleet, over that of the physics of a push,
+  and over that of the implicit policy that sees them, action and uncertainty together.
 
 The two sides of a ratio take turns, so that a busy machine slows both; the ratio is the median over the turns, and its
 spread the distance between the quartiles.
@@ -17,8 +18,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 
+from iifl.assembly import make_policy, sizes_of
 from iifl.benchmarks.rows import Row, seconds
+from iifl.presets import preset
 from iifl.registry import TASKS
 from iifl.tasks.block_push import BlockPush
 from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet
@@ -32,7 +36,7 @@ GENTLE = 0.3
 def benchmark_tasks(sizes: tuple[int, ...] = (100, 1024), threads: int = 0, gym_robots: int = 100) -> list[Row]:
     """All ratios of the worlds; `gym_robots` 0 leaves gymnasium out."""
     rows = [against_bare_physics(world, robots, threads) for robots in sizes for world in WORLDS]
-    rows += [drawing_against_physics(sizes[0], threads)]
+    rows += [drawing_against_physics(sizes[0], threads), drawing_against_deciding(sizes[0])]
     if gym_robots:
         rows += [against_gymnasium(mode, gym_robots, threads) for mode in ("sync", "async")]
     return rows
@@ -117,6 +121,21 @@ def drawing_against_physics(robots: int, threads: int = 0) -> Row:
         lambda: task._advance(everyone, pushes),
         lambda: task.load_state_dict(start),
         settings,
+    )
+
+
+def drawing_against_deciding(robots: int) -> Row:
+    """The time to draw what all robots see, as a share of that of the implicit policy's decision on it."""
+    task = BlockPush(robots)
+    everyone = np.arange(robots)
+    images, _ = task.reset()
+    policy = make_policy(preset("block_push", "iifl").policy, sizes_of(task), 0, "cpu")
+    return _ratio(
+        f"block_push: drawing / deciding of the implicit policy, N = {robots}",
+        lambda: task.draw(everyone),
+        lambda: policy.decide(images),
+        lambda: None,
+        {"robots": robots, "threads": torch.get_num_threads()},
     )
 
 
