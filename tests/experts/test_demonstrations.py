@@ -83,6 +83,16 @@ def test_the_file_has_the_documented_columns_and_reads_back_the_same(tmp_path):
         assert getattr(again, name).dtype == getattr(found, name).dtype
 
 
+def test_images_come_back_as_images(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (5, 4, 6, 3)).astype(np.uint8)
+    row = np.zeros(5, np.float32)
+    found = Demonstrations(images, np.zeros((5, 2), np.float32), *(row,) * 7)
+    found.save(tmp_path / "images.parquet", "world", 0)
+    again = Demonstrations.load(tmp_path / "images.parquet").observations
+    assert again.dtype == np.uint8
+    np.testing.assert_array_equal(again, images)
+
+
 def test_the_same_seed_makes_the_same_bytes_and_another_does_not(tmp_path):
     def written(name: str, seed: int) -> bytes:
         demonstrations(Reacher(2, seed=seed)).save(tmp_path / name, "reacher", 0)

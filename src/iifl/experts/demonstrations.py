@@ -3,6 +3,8 @@
 The columns are described in docs/demonstrations.md.
 """
 
+import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ COLUMNS = {
     "success": "next.success",
     "humans": "human",
 }
+SHAPE = "observation_shape"  # in the metadata: images are kept as long rows of bytes
 MOST_ATTEMPTS = 20
 
 
@@ -37,7 +40,7 @@ class DemonstrationError(ValueError):
 class Demonstrations:
     """Episodes one after the other, one row per timestep."""
 
-    observations: FloatArray  # (n, S)
+    observations: ObservationArray  # (n, *S)
     actions: FloatArray  # (n, A)
     episodes: IntArray  # (n,)
     frames: IntArray  # (n,) from 0 in each episode
@@ -50,7 +53,8 @@ class Demonstrations:
     def save(self, path: Path, world: str, seed: int) -> None:
         """Write a Parquet file that says where it comes from; the same demonstrations make the same bytes."""
         columns = {column: _column(getattr(self, name)) for name, column in COLUMNS.items()}
-        table = pa.table(columns, metadata={"world": world, "seed": str(seed)})
+        shape = json.dumps(self.observations.shape[1:])
+        table = pa.table(columns, metadata={"world": world, "seed": str(seed), SHAPE: shape})
         pq.write_table(table, path, compression="zstd")
 
     @staticmethod
@@ -60,7 +64,11 @@ class Demonstrations:
         missing = sorted(set(COLUMNS.values()) - set(table.column_names))
         if missing:
             raise DemonstrationError(f"{path} has no column {', '.join(missing)}")
-        return Demonstrations(**{name: _array(table[column]) for name, column in COLUMNS.items()})
+        arrays = {name: _array(table[column]) for name, column in COLUMNS.items()}
+        shape = (table.schema.metadata or {}).get(SHAPE.encode())
+        if shape is not None:
+            arrays["observations"] = arrays["observations"].reshape(-1, *json.loads(shape))
+        return Demonstrations(**arrays)
 
 
 def record_demonstrations(task: FleetTask, supervisors: Supervisors, seconds_per_step: float) -> Demonstrations:
@@ -148,7 +156,7 @@ def _again(task: FleetTask, supervisors: Supervisors, failed: BoolArray) -> Floa
 def _column(values: np.ndarray) -> pa.Array:
     if values.ndim == 1:
         return pa.array(values)
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), math.prod(values.shape[1:]))
 
 
 def _array(column: Any) -> np.ndarray:
