@@ -46,7 +46,7 @@ class Size:
     long_trials: int  # the first of them, which go on to `LONG`
 
 
-SIZES: dict[Scale, Size] = {"smoke": Size(1, 0), "cpu": Size(20, 8), "paper": Size(3, 3)}
+SIZES: dict[Scale, Size] = {"smoke": Size(1, 0), "cpu": Size(20, 5), "paper": Size(3, 3)}
 LONG = 600
 """Timesteps of the longer trials."""
 
@@ -71,11 +71,10 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
     for algorithm in ALGORITHMS:
         for seed in range(SIZES[scale].trials):
             config = configuration(algorithm, seed, scale)
-            work, stages = _WORK[algorithm]
-            arguments = (config, _folder(out, algorithm, seed), scale, fresh)
-            jobs.append(
-                Job(f"{algorithm.upper()} trial {seed + 1}", _run, arguments, work * config.fleet.timesteps, stages)
-            )
+            share, stages = _WORK[algorithm]
+            name, folder = f"{algorithm.upper()} trial {seed + 1}", _folder(out, algorithm, seed)
+            work = share * config.fleet.timesteps
+            jobs.append(Job(name, _run, (config, folder, scale, fresh), work, stages, folder / "log.txt"))
     jobs.sort(key=lambda job: -job.work)  # so that no core waits for a long one at the end
     rows = [row for summary in run_jobs(jobs, console, "Block pushing") for row in summary]
     rows.sort(key=lambda row: (list[str](ALGORITHMS).index(row.algorithm), row.seed))
