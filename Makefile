@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-slow lint check clean
+.PHONY: run test test-slow lint check browser clean
 
 run: .venv/ready
 	$(BIN)/iifl reproduce navigation
@@ -19,6 +19,11 @@ lint: .venv/ready
 	$(BIN)/mypy
 
 check: lint test
+
+# For the tests of the pages of the people, which are skipped without it (Debian, as root).
+browser:
+	apt-get update
+	apt-get install -y --no-install-recommends chromium chromium-driver
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -1,5 +1,6 @@
 """The timestep of section 3, in histories worked out by hand: a scripted world, a scripted policy, scripted people."""
 
+from dataclasses import fields
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from iifl.assembly import make_rules
 from iifl.config import FleetConfig, LearningConfig, RunConfig
 from iifl.loop import Fleet, Lesson, Rules
 from iifl.memory import Memory
-from iifl.records import NOBODY, Decision, Form, Timestep
+from iifl.records import NOBODY, Decision, Form, Situation, Timestep
 from iifl.tasks.fleet import FleetTask
 
 OWN, THRESHOLD = -0.5, 0.5
@@ -98,6 +99,21 @@ class ScriptedPeople:
         pass
 
 
+class AttentivePeople(ScriptedPeople):
+    """They note what they see and do, in its order."""
+
+    def __init__(self, humans: int) -> None:
+        super().__init__(humans)
+        self.seen: list[Situation | str] = []
+
+    def attend(self, situation, task) -> None:
+        self.seen.append(situation)
+
+    def act(self, humans, robots, observations, task):
+        self.seen.append(f"act {robots.tolist()}")
+        return super().act(humans, robots, observations, task)
+
+
 def make_fleet(
     robots: int,
     humans: int,
@@ -175,6 +191,29 @@ def test_a_human_with_time_left_after_the_reset_teaches():
     assert fleet.memory.observations.tolist() == [[0, 1, 0], [0, 1, 1]]
     assert fleet.memory.actions.tolist() == [[np.float32(0.1)]] * 2
     assert fleet.human_actions == 5
+
+
+def test_people_of_flesh_and_blood_see_what_is_to_do_before_they_act_and_change_nothing_by_it():
+    """t_T = 5, t_R = 3: robot 0 is reset in timesteps 2 to 4 and taught in 5 and 6, when it is sure of itself again."""
+    events = {"stay": 5, "reset": 3, "fails": {(0, 0): 2}, "doubts": {(1, 7): 0.7}}
+    plain, fleet = make_fleet(2, 1, **events), make_fleet(2, 1, **events)
+    fleet.supervisors = people = AttentivePeople(1)
+    (expected, _), (history, _) = watch(plain, 9), watch(fleet, 9)
+    for field in fields(Timestep):
+        np.testing.assert_array_equal(getattr(history, field.name), getattr(expected, field.name))
+    situations, acts = people.seen[::2], people.seen[1::2]
+    assert [situation.timestep for situation in situations] == list(range(9))
+    np.testing.assert_array_equal([situation.human_of for situation in situations], history.human_of)
+    np.testing.assert_array_equal([situation.uncertainty for situation in situations], history.uncertainty)
+    assert acts == ["act []"] * 5 + ["act [0]"] * 2 + ["act [1]"] * 2
+    assert [situation.asked.tolist() for situation in situations] == [
+        *[[False, False]] * 5,
+        *[[True, False]] * 2,
+        *[[False, True]] * 2,
+    ]
+    assert np.argwhere([situation.resets for situation in situations]).tolist() == [[2, 0]]  # it begins once
+    wanting = np.argwhere([situation.wants for situation in situations]).tolist()
+    assert wanting == [[2, 0], [3, 0], [4, 0], [7, 1]]  # in 5, 6 and 8 the human only stays
 
 
 def test_with_the_order_c_nobody_teaches():

@@ -27,8 +27,8 @@ SMALL = {
     "supervisor": "me",
     "fleet.robots": 4,
     "fleet.humans": 1,
-    "fleet.timesteps": 8,
-    "fleet.minimum-intervention": 8,  # nobody but the first robot is helped
+    "fleet.timesteps": 7,
+    "fleet.minimum-intervention": 7,  # nobody but the first robot is helped
     "fleet.reset-steps": 2,
     "learning.demonstrations": 2,
     "learning.pretraining-steps": 2,
@@ -37,6 +37,13 @@ SMALL = {
     "allocation.threshold": 0,  # every robot wants help
     "policy.width": 8,
     "policy.correction-width": 8,
+}
+BLOCK_PUSH = {
+    "task": "block-push",
+    "learning__pairs": 8,
+    "learning__augmentation": 2,
+    "policy__width": 16,
+    "policy__correction_width": 16,
 }
 
 
