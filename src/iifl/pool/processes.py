@@ -68,7 +68,7 @@ class Processes:
     def _begin_worker(self) -> None:
         ours, its = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(its, self._threads), daemon=True)
-        with _environment(thread_variables(self._threads)):
+        with _inherited(thread_variables(self._threads)):
             process.start()
         its.close()  # so that its death is an end of file
         self._workers[ours] = worker = _Worker(process, -1)
@@ -85,8 +85,7 @@ class Processes:
 
 
 def _serve(connection: Connection, threads: int) -> None:
-    """The life of a process. Ctrl-C is for the parent, who ends all of them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """The life of a process."""
     torch.set_num_threads(threads)
     while (given := connection.recv()) is not None:
         number, job = given
@@ -99,12 +98,13 @@ def _ending(process: SpawnProcess) -> str:
 
 
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Within this block, new processes have these variables."""
-    before = dict(os.environ)
+def _inherited(variables: dict[str, str]) -> Iterator[None]:
+    """Within this block, new processes have these variables, and leave Ctrl-C to this one, which ends all of them."""
+    before, interrupted = dict(os.environ), signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(variables)
     try:
         yield
     finally:
         os.environ.clear()
         os.environ.update(before)
+        signal.signal(signal.SIGINT, interrupted)

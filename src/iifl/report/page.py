@@ -163,7 +163,10 @@ def _figures(results: Results) -> list[Markup]:
         if path is None:
             where = " or ".join(str(folder) for folder in results.folders)
             raise ReportError(f"{where}: there is no {note.file}.svg or {note.file}.png, which the report names")
-        caption = element("figcaption", element("b", f"Figure {number}."), text(" "), note.caption)
+        named = note.caption.startswith("Figure")  # by the paper's number
+        caption = element(
+            "figcaption", *([] if named else [element("b", f"Figure {number}."), text(" ")]), note.caption
+        )
         picture = _scrollable(image(path, note.description), f"Figure {number}")
         parts.append(element("figure", picture, caption))
     return parts
