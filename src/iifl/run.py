@@ -211,7 +211,7 @@ def _fleet(
     meet(supervisors)
     critic = _critic(config, sizes)
     if saved is None:
-        _pretrain(config, policy, memory, rng, progress)
+        pretrain(config, policy, memory, rng, progress)
         origin = _calibrate(config, policy, critic, memory, progress)
     else:
         origin = Origin.from_meta(saved.meta)
@@ -229,7 +229,7 @@ def _critic(config: RunConfig, sizes: Sizes) -> RiskCritic | None:
     return RiskCritic(sizes.observation, sizes.action, RiskConfig(), config.seed)
 
 
-def _pretrain(config: RunConfig, policy: Policy, memory: Memory, rng: np.random.Generator, progress: Progress) -> None:
+def pretrain(config: RunConfig, policy: Policy, memory: Memory, rng: np.random.Generator, progress: Progress) -> None:
     """Learn from the offline demonstrations: by default N/2 gradient steps on N transitions."""
     progress("demonstrate", 0, 1)
     lesson = demonstrate(config, rng)

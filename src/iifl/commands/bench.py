@@ -7,6 +7,7 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
+from iifl.benchmarks.judgement import benchmark_judgement
 from iifl.benchmarks.policies import benchmark_step, benchmark_train
 from iifl.benchmarks.rows import Row, save, show
 from iifl.benchmarks.runs import benchmark_runs
@@ -18,16 +19,17 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "train": benchmark_train,
     "tasks": benchmark_tasks,
     "runs": benchmark_runs,
+    "judgement": benchmark_judgement,
 }
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Measure speed, as ratios within one run. Do nothing else on the machine meanwhile."""
+    """Measure speed, as ratios within one run, and judgement. Do nothing else on the machine meanwhile."""
 
     name: tyro.conf.Positional[str]
-    """Which one: step (a timestep of the policy), train (a gradient step), tasks (the worlds), runs
-    (what it costs to keep a run)."""
+    """Which one: step (a timestep of the policy), train (a gradient step), tasks (the worlds), runs (what it costs to
+    keep a run), judgement (whether the fast policy judges right)."""
     json: Path | None = None
     """Write the rows (name, ratio, spread, seconds, settings) into this file as well."""
 

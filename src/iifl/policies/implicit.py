@@ -109,7 +109,7 @@ class TiltedEnergy:
 
     def correction(self, actions: Tensor) -> Tensor:
         """f, between −bound and bound."""
-        return self.bound * torch.tanh(self.free_correction(actions) / self.bound)
+        return self._bounded(self.free_correction(actions))
 
     def __call__(self, actions: Tensor) -> Tensor:
         """−log q + f."""
@@ -117,7 +117,8 @@ class TiltedEnergy:
 
     def value_and_grad(self, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Energies (E, B, K) and ∂E/∂a (E, B, K, A), written out."""
-        return self(actions), self._slope(actions)[0]
+        free, slope, _ = self._slope(actions)
+        return self._bounded(free) - self.proposal.log_density(actions), slope
 
     def downhill(self, actions: Tensor) -> Tensor:
         """The way down the mean energy of the members from actions (B, K, A): (B, K, A).
@@ -125,14 +126,17 @@ class TiltedEnergy:
         It is the slope divided by the precision of the mixtures, so its length is right where f is flat: there it is
         the mean shift (Fukunaga and Hostetler 1975), which leads to the nearest mode of the product of the mixtures.
         """
-        slope, precision = self._slope(actions)
+        _, slope, precision = self._slope(actions)
         return -slope.mean(0) / precision.mean(0)
 
-    def _slope(self, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """∂E/∂a of every member, and the precision of its mixture there: (E, B, K, A) both."""
+    def _slope(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """f before its bound (E, B, K), and ∂E/∂a and the mixtures' precision (E, B, K, A)."""
         slope, precision = self.proposal.slope(actions)
         free, free_slope = self.free_correction.value_and_grad(actions)
-        return slope + (1 - torch.tanh(free / self.bound).square()).unsqueeze(-1) * free_slope, precision
+        return free, slope + (1 - torch.tanh(free / self.bound).square()).unsqueeze(-1) * free_slope, precision
+
+    def _bounded(self, free: Tensor) -> Tensor:
+        return self.bound * torch.tanh(free / self.bound)
 
 
 class ImplicitPolicy(Learner):
