@@ -31,7 +31,7 @@ from iifl.energy.samplers import log_importance_weights
 from iifl.loop import Fleet, Rules
 from iifl.policies.implicit import ImplicitPolicy
 from iifl.presets import preset
-from iifl.records import FloatArray
+from iifl.records import FloatArray, ObservationArray
 from iifl.run import pretrain, silent
 
 WORLDS = ("reacher", "navigation", "cube_stacking", "ant")
@@ -86,7 +86,7 @@ def offline_policy(config: RunConfig) -> ImplicitPolicy:
     return policy
 
 
-def visited_states(config: RunConfig, policy: ImplicitPolicy, count: int) -> FloatArray:
+def visited_states(config: RunConfig, policy: ImplicitPolicy, count: int) -> ObservationArray:
     """`count` distinct states, or all if there are fewer, that robots meet with people who only reset them: (B, S)."""
     seed = config.seed + VISIT_SEED
     rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def visited_states(config: RunConfig, policy: ImplicitPolicy, count: int) -> Flo
     return distinct[rng.permutation(len(distinct))[:count]]
 
 
-def judge(policy: ImplicitPolicy, observations: FloatArray, chains: Chains) -> Judgement:
+def judge(policy: ImplicitPolicy, observations: ObservationArray, chains: Chains) -> Judgement:
     """The fast policy and what it is measured by, at observations (B, S)."""
     decision = policy.decide(observations)
     states = policy._states(observations)
