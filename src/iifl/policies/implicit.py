@@ -52,21 +52,19 @@ class ImplicitConfig:
     """Units in a hidden layer of the correction, which is computed once per draw."""
     depth: int = 2
     """Hidden layers of both."""
-    components: int = 8
-    """Gaussians in the proposal's mixture."""
+    components: int = 4
+    """Gaussians in the proposal's mixture: as many as there are ways to do it that are to be kept apart."""
     narrowest: float = 0.05
     """The floor of their widths, in half action ranges."""
-    correction: float = 10.0
-    """The bound of f, in nats."""
+    correction: float = 2.0
+    """The bound of f, in nats; a larger one moves the action more than it tells (docs/fast-path.md)."""
     counter_examples: int = 16
     """Draws from the proposal that a human's action is ranked against."""
     draws: int = 64
     """Draws for each robot's action and uncertainty, from all members together."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     """How it sees images."""
-    optimisation: Optimisation = field(
-        default_factory=lambda: Optimisation(batch=256, learning_rate=1e-3, weight_decay=1.0)
-    )
+    optimisation: Optimisation = field(default_factory=lambda: Optimisation(learning_rate=1e-3, weight_decay=1.0))
     """How it is trained; with the decay of weights two members err as little as the explicit five."""
 
     def __post_init__(self) -> None:
