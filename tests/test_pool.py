@@ -76,8 +76,12 @@ def test_neither_a_failure_nor_a_death_stops_the_others(work, tmp_path):
     assert "4 of 4: job 3" in shown
     assert "about to refuse" in log.read_text()
     assert "Traceback" in log.read_text()
-    with pytest.raises(JobsFailedError, match=r"1 of 1 failed.*\n  job 0: ValueError: -1 is negative"):
-        run_jobs(jobs[:1], console(), "failure", one)
+
+
+def test_failures_are_raised_with_their_names_when_all_have_ended(work, in_this_process):
+    jobs = [Job(f"job {number}", work.square, (number, 0.0)) for number in (-1, 3)]
+    with pytest.raises(JobsFailedError, match=r"1 of 2 failed.*\n  job -1: ValueError: -1 is negative"):
+        run_jobs(jobs, console(), "failure", in_this_process)
 
 
 def test_the_time_left_goes_by_what_was_gained_and_not_by_what_was_there():

@@ -53,6 +53,7 @@ def test_iifl_r_alone_has_no_budget(tmp_path, capsys):
     assert "name iifl among the algorithms" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_a_sweep_goes_on_where_it_was_and_a_failed_run_stops_nobody(tmp_path, capsys):
     """The folder of one run is in the way of its run, and is mended before the second try."""
     broken = tmp_path / "runs" / "reacher-bc-0"
@@ -98,7 +99,7 @@ def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(tmp_path):
     assert process.returncode == INTERRUPTED
     assert "Interrupted. Give the same command again" in errors
     assert "Traceback" not in errors
-    RunFolder.resume(run).close()  # nobody holds its lock
     worker = int((run / "lock").read_text().split()[1])
     assert worker != process.pid
     assert not Path(f"/proc/{worker}").exists()
+    RunFolder.resume(run).close()  # nobody holds its lock
