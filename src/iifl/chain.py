@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from iifl.config import RunConfig
-from iifl.run import Progress, execute, start_again
+from iifl.run import Progress, execute
 from iifl.runs.folder import RunFolder
 
 Summary = list[dict[str, Any]]
@@ -20,12 +20,8 @@ class Chain:
     folders: tuple[Path, ...]
     experiment: str
     scale: str
-    fresh: bool = False
-    """Delete the runs that are there and start anew."""
     force: bool = False
     """Go on with runs of another program or machine."""
-    patience: float = 0.0
-    """Seconds to wait for another process to let go of a folder: one whose machine was lost may take a while to die."""
 
 
 def execute_chain(chain: Chain, progress: Progress) -> list[Summary]:
@@ -36,9 +32,7 @@ def execute_chain(chain: Chain, progress: Progress) -> list[Summary]:
             if not (budget := human_actions(summaries[-1])):
                 continue
             config = replace(config, allocation=replace(config.allocation, budget=budget))  # noqa: PLW2901
-        RunFolder.wait(folder, chain.patience)
-        if chain.fresh:
-            start_again(folder)
+        RunFolder.wait(folder)
         finished = execute(
             config,
             folder,

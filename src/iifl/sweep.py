@@ -18,6 +18,7 @@ from iifl.pool import Job, run_all
 from iifl.report.page import build_report
 from iifl.report.results import Row, write_summary
 from iifl.report.story import Metric, Story, write_story
+from iifl.run import start_again
 from iifl.runs.folder import RunFolder
 
 NAME, SCALE = "sweep", "custom"
@@ -58,12 +59,14 @@ def sweep(
     command: str,
     fresh: bool = False,
     force: bool = False,
-    patience: float = 0.0,
 ) -> list[str]:
     """Run them all and leave their summary and a report in `out`; the names of those that failed."""
     out = out.absolute()  # the workers of a cluster have folders of their own to begin in
     runs = [SweepRun(c, out / "runs" / f"{c.task}-{c.algorithm}-{c.seed}") for c in configs]
     groups = _chains(runs)
+    if fresh:  # here and once, not in the jobs: one that is begun again after its machine died must go on
+        for run in runs:
+            start_again(run.folder)
     jobs = []
     for group in groups:
         chain = Chain(
@@ -71,9 +74,7 @@ def sweep(
             tuple(run.folder for run in group),
             NAME,
             SCALE,
-            fresh,
             force,
-            patience,
         )
         names = [run.config.algorithm for run in group]
         work = sum(_WORK[name] for name in names) * max(group[0].config.fleet.timesteps, 1)

@@ -16,9 +16,6 @@ from iifl.presets import ALGORITHMS, Preset, preset
 from iifl.registry import TASKS, nearest, spelled
 from iifl.sweep import sweep
 
-_PATIENCE = 60.0
-"""Seconds in which a run whose machine was lost must have let go of its folder."""
-
 
 @dataclass(frozen=True)
 class Sweep:
@@ -62,7 +59,6 @@ def command(options: Sequence[str], console: Console) -> None:
             command=shlex.join(["iifl", "sweep", *options]),
             fresh=given.fresh,
             force=given.force,
-            patience=_PATIENCE if given.engine == "ray" else 0.0,
         )
     if failed:
         raise JobsFailedError(f"{len(failed)} failed: {', '.join(failed)}")

@@ -23,6 +23,7 @@ from iifl.report.figures import curves_over_time, save_figure
 from iifl.report.page import build_report
 from iifl.report.results import Row, write_summary
 from iifl.report.story import Claim, Difference, FigureNote, Metric, Story, write_story
+from iifl.run import start_again
 from iifl.runs.folder import RunFolder
 from iifl.tasks.fleet import FleetTask
 
@@ -75,7 +76,10 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
                 work = weight * config.fleet.timesteps
                 configs = (config, configuration(task, "iifl-r", seed, scale)) if algorithm == "iifl" else (config,)
                 folders = tuple(_folder(out / "runs", task, each.algorithm, seed) for each in configs)
-                name, chain = f"{task} {algorithm.upper()} seed {seed}", Chain(configs, folders, NAME, scale, fresh)
+                if fresh:
+                    for folder in folders:
+                        start_again(folder)
+                name, chain = f"{task} {algorithm.upper()} seed {seed}", Chain(configs, folders, NAME, scale)
                 jobs.append(Job(name, execute_chain, (chain,), work, stages, folders[0] / "log.txt"))
     jobs.sort(key=lambda job: -job.work)  # so that no core waits for a long one at the end
     rows = [Row(**row) for runs in run_jobs(jobs, console, "Benchmark") for summary in runs for row in summary]

@@ -23,6 +23,7 @@ from iifl.report.results import Row, write_summary
 from iifl.report.story import Claim, Difference, FigureNote, Metric, PaperNumber, Story, write_story
 from iifl.run import Finished, Progress, execute, start_again, trial
 from iifl.runs.files import write_json
+from iifl.runs.folder import RunFolder
 from iifl.tasks.fleet import FleetTask
 from iifl.tasks.navigation import Navigation
 
@@ -52,7 +53,11 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
     for config in configs:
         work, stages = _WORK[config.algorithm]
         for seed in range(SEEDS[scale]):
-            arguments = (replace(config, seed=seed), out / "runs" / f"{config.algorithm}-{seed}", scale, fresh)
+            folder = out / "runs" / f"{config.algorithm}-{seed}"
+            if fresh:
+                start_again(folder)
+                (folder / "energies.json").unlink(missing_ok=True)
+            arguments = (replace(config, seed=seed), folder, scale)
             jobs.append(Job(f"{config.algorithm.upper()} seed {seed}", _run, arguments, work, stages))
     longest_first = sorted(jobs, key=lambda job: -job.work)
     rows = [Row(**row) for summary in run_jobs(longest_first, console, "Navigation") for row in summary]
@@ -73,11 +78,9 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
     return build_report([out], out / "report.html")
 
 
-def _run(config: RunConfig, folder: Path, scale: Scale, fresh: bool, progress: Progress) -> list[dict[str, Any]]:
+def _run(config: RunConfig, folder: Path, scale: Scale, progress: Progress) -> list[dict[str, Any]]:
     """One run in its own folder, with the ways of some trials and, for IIFL, its energies beside it."""
-    if fresh:
-        start_again(folder)
-        (folder / "energies.json").unlink(missing_ok=True)
+    RunFolder.wait(folder)
     poses: list[np.ndarray] = []
 
     def watch(task: FleetTask) -> None:

@@ -115,8 +115,8 @@ class RunFolder:
         return (Path(path) / "manifest.json").exists()
 
     @staticmethod
-    def wait(path: Path, patience: float) -> None:
-        """Wait so many seconds at most for another process to let go of this folder."""
+    def wait(path: Path, patience: float = 60.0) -> None:
+        """Wait so many seconds at most for another process to let go: one whose machine was lost may take a while."""
         end = time.monotonic() + patience
         while Path(path).is_dir():
             try:
