@@ -27,6 +27,7 @@ from iifl.policies.implicit import ImplicitConfig
 from iifl.policies.learner import Optimisation
 from iifl.registry import TASKS
 from iifl.run import execute
+from iifl.runs.checkpoint import load_checkpoint
 from iifl.runs.files import write_json
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
@@ -105,39 +106,47 @@ def uninterrupted(config: RunConfig, path: Path, begin=forked) -> tuple[list[Mom
     return list(dict.fromkeys(moments)), between
 
 
-def run_and_kill(started, order: dict[Moment, int], at: int, pause: float) -> int:
-    """Kill a run a while after it has come to the moment `at`, or later; how many timesteps it told to be committed."""
-    committed = 0
+def run_and_kill(started, order: dict[Moment, int], at: int, pause: float) -> list[int]:
+    """Kill a run a while after it has come to the moment `at`, or later; the timesteps that it told to be committed."""
+    told = []
     with started as (process, signs):
         for line in signs:
+            told.append(line)
             stage, done = line.rstrip().split("\t")
-            committed = int(done) if stage == "fleet at work" else committed
             if order[stage, int(done)] >= at:
                 break
         time.sleep(pause)
         os.kill(process, signal.SIGKILL)
-        told = [line.split("\t") for line in signs if line.endswith("\n")]
-        committed = max([committed, *(int(done) for stage, done in told if stage == "fleet at work")])
+        told += [line for line in signs if line.endswith("\n")]
         status = os.waitpid(process, 0)[1]
     assert os.WIFSIGNALED(status) or (at >= len(order) - 2 and status == 0), f"the run ended before moment {at}"
-    return committed
+    return [int(line.split("\t")[1]) for line in told if line.startswith("fleet at work")]
 
 
-def check_journal(path: Path, whole: Path, committed: int) -> None:
-    """No committed timestep is lost, none is there twice, and each is what it is in the uninterrupted run."""
+def check_journal(path: Path, whole: Path, committed: list[int], before: int) -> int:
+    """No committed timestep is lost, none is there twice, and each is what it is in the uninterrupted run.
+
+    Gives their number; there were so many `before`. A run that goes on does those after its checkpoint again.
+    """
     if not (path / "journal.sqlite").exists():
-        assert committed == 0
-        return
+        assert not committed
+        return 0
     with Journal.open(path / "journal.sqlite", read_only=True) as ours:
-        there, taught = ours.read(), ours.transitions()
-        assert committed <= len(ours) <= committed + 1
+        there, taught, length = ours.read(), ours.transitions(), len(ours)
+    if committed:
+        assert committed == list(range(committed[0], committed[-1] + 1))
+        assert committed[-1] <= length <= committed[-1] + 1
+    else:
+        saved = RunFolder.read(path).checkpoints.paths()
+        assert (load_checkpoint(saved[-1]).t if saved else 0) <= length <= before + 1
     with Journal.open(whole / "journal.sqlite", read_only=True) as theirs:
         expected, lessons = theirs.read(), theirs.transitions()
     for name, column in there.items():
-        np.testing.assert_array_equal(column, expected[name][: len(column)], err_msg=name)
+        np.testing.assert_array_equal(column, expected[name][:length], err_msg=name)
     for ours_taught, theirs_taught in zip(taught, lessons, strict=True):
         assert len(ours_taught) == there["taught"].sum()
         np.testing.assert_array_equal(ours_taught, theirs_taught[: len(ours_taught)])
+    return length
 
 
 def check_kills(config: RunConfig, tmp_path: Path, kills: int, seed: int, begin) -> None:
@@ -145,9 +154,10 @@ def check_kills(config: RunConfig, tmp_path: Path, kills: int, seed: int, begin)
     whole, path, rng = tmp_path / "whole", tmp_path / f"run-{seed}", random.Random(seed)
     moments, between = uninterrupted(config, whole, begin)
     order = {moment: place for place, moment in enumerate(moments)}
+    length = 0
     for at in sorted(rng.sample(range(len(moments) - 1), kills)):
         committed = run_and_kill(begin(config, path), order, at, rng.uniform(0, between))
-        check_journal(path, whole, committed)
+        length = check_journal(path, whole, committed, length)
     uninterrupted(config, path, begin)
     assert digest(path) == digest(whole)
 

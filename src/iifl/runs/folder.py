@@ -162,7 +162,7 @@ class RunFolder:
         summary = encode_json(path, tidy_rows(rows))
         contents = {name: read_bytes(self.path / name) for name in _SUMMED if (self.path / name).exists()}
         contents["summary.json"] = summary
-        lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in contents.items()]
+        lines = [_sum_line(name, data) for name, data in contents.items()]
         write_atomically(self.path / _SUMS, "".join(lines).encode(), "sums")
         write_atomically(path, summary, "summary")
 
@@ -192,14 +192,18 @@ def _check_sums(path: Path) -> None:
     if not sums.exists():
         warnings.warn(f"{sums} is missing: the files beside it cannot be checked", stacklevel=4)
         return
-    lines = read_bytes(sums).decode(errors="replace").splitlines()
-    kept = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    kept = read_bytes(sums).decode(errors="replace")
     there = [name for name in (*_SUMMED, "summary.json") if (path / name).exists()]
-    if differing := sorted(set(kept) ^ set(there)):
-        raise StorageError(sums, f"does not fit the files beside it ({', '.join(differing)}): {_RESTORE}")
-    for name in there:
-        if kept[name] != hashlib.sha256(read_bytes(path / name)).hexdigest():
-            raise StorageError(path / name, f"does not match {_SUMS}, one of them is damaged: {_RESTORE}")
+    lines = {name: _sum_line(name, read_bytes(path / name)) for name in there}
+    if kept != "".join(lines.values()):
+        changed = [name for name, line in lines.items() if line not in kept]
+        missing = [name for name in _SUMMED if name in kept and name not in there]
+        wrong = path / [*changed, *missing, _SUMS][0]
+        raise StorageError(wrong, f"does not match {_SUMS}, one of them is damaged: {_RESTORE}")
+
+
+def _sum_line(name: str, data: bytes) -> str:
+    return f"{hashlib.sha256(data).hexdigest()}  {name}\n"
 
 
 def tidy_rows(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
