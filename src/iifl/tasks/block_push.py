@@ -69,14 +69,14 @@ class BlockPush(MujocoFleet):
     lane: ClassVar[float] = LANE
     moments = 8
     instruction = "Bring the blue cube to the green goal. It must not touch the red obstacle or a wall."
-    carried: ClassVar[tuple[str, ...]] = ("looks", "touched")
+    carried: ClassVar[tuple[str, ...]] = ("looks",)
 
     def __init__(self, num_envs: int, seed: int = 0, threads: int = 0) -> None:
         model = mujoco.MjModel.from_xml_path(str(MODEL))
         image = spaces.Box(0, 255, (IMAGE, IMAGE, 3), np.uint8)
         super().__init__(model, num_envs, image, signed_unit(2), seed=seed, threads=threads)
         self.looks: FloatArray = np.zeros((num_envs, LOOKS))  # of the camera and the light, each in [-1, 1)
-        self.touched: BoolArray = np.zeros(num_envs, bool)  # the cube has touched a rim
+        self.touched: BoolArray = np.zeros(num_envs, bool)  # a rim, in the last push of each cube
         self._goals: FloatArray = self.batch.bind("mocap_pos")[:, 0]
         camera = model.camera("overhead")  # half the image is so many metres at the height of the cube's centre
         half = (float(camera.pos[2]) - HALF_CUBE) * tan(radians(float(camera.fovy[0])) / 2)
@@ -152,7 +152,6 @@ class BlockPush(MujocoFleet):
         self.qpos[robots, CUBE] = np.column_stack(cube)
         self.qpos[robots, PUSHER] = AWAY
         self.looks[robots] = signed[:, 3:]
-        self.touched[robots] = False
 
     def _control(self, robots: IntArray, actions: FloatArray) -> None:
         """Put the pushers above their places behind the cubes, and plan their ways from there."""
