@@ -20,7 +20,8 @@ The paper gives the set-up and few numbers. These are ours, each with its reason
   way through the air takes no simulated time, as nothing is touched meanwhile.
 - The walls and the obstacle are rims 15 mm high, and the pusher's lower edge stays above them: the arm can go wherever
   the cube can be, and a collision is always the cube's.
-- Failure: the cube touches a rim in *any* of MuJoCo's steps of the push, by a contact sensor.
+- Failure: the cube touches a rim in *any* of MuJoCo's steps of the push, by a contact sensor. The push is not cut
+  short: a cube that is pushed on may be tipped over the wall, as it would be, and lies there until its hard reset.
 - A success or an episode out of time leaves the cube where it is, and the goal is set anew from there: in the
   experiment nobody touches it then. Any other new episode is a hard reset: the cube is put down on a random side of the
   obstacle, to ±0.02 m and ±0.2 rad, as a hand would.
