@@ -99,7 +99,7 @@ def test_block_pushing_by_a_person_goes_on_after_a_kill_and_asks_for_nothing_twi
     robot = int(page.text("headline").split()[1])
     world = BlockPush(4, seed=0)
     world.reset()
-    per_metre = 512 / (2 * (1.5 - 0.02) * np.tan(np.radians(17 / 2)))  # at the height of the cube's centre
+    per_metre = 512 / (2 * (1.5 - 0.02) * np.tan(np.radians(18 / 2)))  # at the height of the cube's centre
     clicks, expected = [], np.zeros((3, 4, 2), np.float32)
     for t in range(3):
         x, y = world.qpos[robot, :2]
