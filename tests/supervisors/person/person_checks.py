@@ -16,7 +16,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
 TABLE = Path(__file__).with_name("table.py")
-PATIENCE = 20.0  # s, on a machine that has other things to do
+PATIENCE = 60.0  # s, on a machine that has other things to do
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1100,900", "--no-first-run", "--disable-quic")
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync")  # nothing but our page
 NEEDS, FAILED = "a robot needs you", "a robot has failed"
@@ -57,14 +57,18 @@ def wait_for(condition, what: str):
     raise AssertionError(f"waited in vain for {what}")
 
 
+def arguments(out: Path, **options) -> list[str]:
+    """Of a small run: the options of `SMALL`, and others in their place (`fleet__robots` for `fleet.robots`)."""
+    given = SMALL | {name.replace("__", ".").replace("_", "-"): value for name, value in options.items()}
+    return ["run", "--out", str(out), *(word for name, value in given.items() for word in (f"--{name}", str(value)))]
+
+
 class Terminal:
     """A run that somebody has started in a terminal."""
 
     def __init__(self, out: Path, program: tuple[str, ...] = (str(TABLE),), **options) -> None:
         self.out, self.log = out, out.with_suffix(f".{time.monotonic_ns()}.txt")
-        given = SMALL | {name.replace("__", ".").replace("_", "-"): value for name, value in options.items()}
-        words = [word for name, value in given.items() for word in (f"--{name}", str(value))]
-        command = [sys.executable, *program, "run", "--no-browser", "--out", str(out), *words]
+        command = [sys.executable, *program, *arguments(out, **options), "--no-browser"]
         with self.log.open("w") as log:
             one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=one_thread)

@@ -66,6 +66,28 @@ def test_an_answer_counts_once_and_only_for_its_own_ticket():
     assert [answer.pixel for answer in kept] == [(1, 1)]
 
 
+def test_who_is_in_the_middle_of_a_reset_is_told_so_and_asked_for_nothing():
+    desk = Desk(2, lambda answer: None)
+    assert desk.ask([], {1: 2}) == []
+    assert [desk.state(human, -1, 0)["resetting"] for human in (0, 1)] == [None, 2]
+    assert desk.ask([], {}) == []
+    assert desk.state(1, -1, 0)["resetting"] is None
+
+
+@pytest.mark.parametrize(("finished", "word"), [(True, "finished"), (False, "stopped")])
+def test_the_end_of_a_run_waits_for_a_page_that_has_long_waited_for_news(finished, word):
+    desk, heard = Desk(2, lambda answer: None), []
+    page = threading.Thread(target=lambda: heard.append(desk.state(1, 0)), daemon=True)
+    page.start()
+    while not desk._seen[1][0] > 0:
+        pass
+    desk._seen[1] = (desk._seen[1][0] - 10, desk._seen[1][1])  # 10 s ago
+    desk.end(finished=finished)
+    assert desk._seen[1][1] == desk._version
+    page.join()
+    assert [news["end"] for news in heard] == [word]
+
+
 def test_an_answer_that_cannot_be_written_down_is_not_taken():
     def full(answer):
         raise OSError(28, "No space left on device")
@@ -85,6 +107,7 @@ def test_answers_are_recalled_to_the_last_bit_for_the_picture_they_were_given_fo
     with path.open("ab") as file:
         file.write(b'{"timestep": 4, "hum')  # killed in the middle of a line
     again = Answers(path)
+    assert list(again.given()) == [(0, False), (1, True)]
     assert again.recall(ticket(9)).action.tobytes() == action.tobytes()
     assert again.recall(ticket(9, 1, reset=True)).action is None
     for other in (ticket(9, reset=True), ticket(9, 1), ticket(9, checksum=8), replace(ticket(9), timestep=4)):

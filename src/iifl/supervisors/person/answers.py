@@ -7,6 +7,7 @@ An answer belongs to the very picture it was given for: if that looks different 
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,11 @@ class Answers:
         """What was answered to this very ticket before the run was killed, if anything was."""
         key = (ticket.timestep, ticket.human, ticket.robot, ticket.reset, ticket.checksum)
         return Answer(ticket, self._known[key], None, 0.0) if key in self._known else None
+
+    def given(self) -> Iterator[tuple[int, bool]]:
+        """Who has given each of the answers, and whether it was a hard reset."""
+        for _, human, _, reset, _ in self._known:
+            yield human, reset
 
     def close(self) -> None:
         """Close the file."""

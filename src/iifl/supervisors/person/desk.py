@@ -5,6 +5,7 @@ lies there the world stands still, so what a click means can be worked out at th
 ticket: one that comes too late, twice, or from a page that shows another robot is refused and changes nothing.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,10 @@ from iifl.supervisors.person.reach import Reach
 
 TELL_EVERY = 0.2
 """Seconds between two signs of progress that the pages are woken for."""
+LOOK_AGAIN = 15.0
+"""Seconds after which a page that waits for news is answered without any, and asks again."""
+FAREWELL = 2.0
+"""Seconds that the end of a run waits for the open pages to hear of it."""
 
 
 class Refused(ValueError):  # noqa: N818 (it is no fault of the program)
@@ -71,7 +76,7 @@ class Desk:
         self._resetting: dict[int, int] = {}
         self._given = [(0, 0)] * humans  # pushes and hard resets of each person
         self._end: bool | None = None  # whether the run was finished when it ended
-        self._seen = [(0.0, -1)] * humans  # when a page of each person last asked, and the version it got
+        self._seen = [(-math.inf, -1)] * humans  # when a page of each person last asked, and the version it got
 
     # The fleet ------------------------------------------------------------------------------------------------------
 
@@ -104,14 +109,14 @@ class Desk:
         pushes, resets = self._given[human]
         self._given[human] = (pushes, resets + 1) if reset else (pushes + 1, resets)
 
-    def end(self, *, finished: bool, patience: float) -> None:
+    def end(self, *, finished: bool) -> None:
         """Tell the open pages that the run is over, and wait a little until they have heard of it."""
         with self._changed:
             self._end, self._tickets = finished, [None] * len(self._tickets)
             self._wake()
-            recently = time.monotonic() - 2 * patience
+            recently = time.monotonic() - LOOK_AGAIN - FAREWELL
             present = [human for human, (when, _) in enumerate(self._seen) if when > recently]
-            self._changed.wait_for(lambda: all(self._seen[h][1] == self._version for h in present), patience)
+            self._changed.wait_for(lambda: all(self._seen[h][1] == self._version for h in present), FAREWELL)
 
     # The pages ------------------------------------------------------------------------------------------------------
 
@@ -136,7 +141,7 @@ class Desk:
         with self._changed:
             return self._ticket(human, number).picture
 
-    def state(self, human: int, seen: int, patience: float) -> dict[str, Any]:
+    def state(self, human: int, seen: int, patience: float = LOOK_AGAIN) -> dict[str, Any]:
         """What the page of this person shows, as soon as it is another than the version it has `seen`."""
         with self._changed:
             self._seen[human] = (time.monotonic(), seen)

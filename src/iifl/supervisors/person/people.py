@@ -16,9 +16,6 @@ from iifl.supervisors.person.desk import Answer, Desk, Refused, Ticket
 from iifl.supervisors.person.reach import Reach
 from iifl.supervisors.person.server import Server
 
-FAREWELL = 2.0
-"""Seconds that the end of a run waits for the open pages to hear of it."""
-
 
 class SeenFromAbove(Protocol):
     """What a world must offer to be supervised by clicks. A pixel is (x, y) from the upper left corner."""
@@ -67,12 +64,14 @@ class People:
     def open(self, path: Path) -> list[str]:
         """Open a page for each person, and give their addresses; `path` is where the answers are written down."""
         self._answers = Answers(path)
+        for human, reset in self._answers.given():
+            self._desk.count(human, reset=reset)
         self._server = Server(self._desk, self.humans)
         return self._server.addresses
 
     def close(self, *, finished: bool) -> None:
         """The run has finished, or was stopped: say so on the pages and close them."""
-        self._desk.end(finished=finished, patience=FAREWELL)
+        self._desk.end(finished=finished)
         if self._server is not None and self._answers is not None:
             self._server.close()
             self._answers.close()
@@ -91,9 +90,6 @@ class People:
         robots = np.flatnonzero(situation.asked | situation.resets)
         tickets = self._tickets(robots, situation, task) if len(robots) else []
         known = [self._answers.recall(ticket) for ticket in tickets]
-        for ticket, answer in zip(tickets, known, strict=True):
-            if answer is not None:
-                self._desk.count(ticket.human, reset=ticket.reset)
         waiting = [ticket for ticket, answer in zip(tickets, known, strict=True) if answer is None]
         given = self._desk.ask(waiting, _in_a_reset(situation, task))
         for answer in [*given, *(answer for answer in known if answer is not None)]:

@@ -19,8 +19,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from iifl.supervisors.person.desk import Desk, Refused, Stale
 
-LOOK_AGAIN = 15.0
-"""Seconds after which a page that waits for news is answered without any."""
 LONGEST_REQUEST = 1000  # bytes
 HOSTS = ("127.0.0.1", "localhost")
 STATIC = {
@@ -88,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
             if not seen.removeprefix("-").isdecimal():
                 self._refuse(HTTPStatus.BAD_REQUEST, "seen must be a whole number")
                 return
-            news = self.desk.state(human, int(seen), LOOK_AGAIN)
+            news = self.desk.state(human, int(seen))
             self._send_json(HTTPStatus.OK, {**news, "person": human + 1, "people": len(self.human_of)})
         elif parts.path.startswith("picture/") and parts.path.removeprefix("picture/").isdecimal():
             self._answer(lambda: self.desk.picture(human, int(parts.path.removeprefix("picture/"))))
