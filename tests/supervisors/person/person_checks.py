@@ -100,6 +100,17 @@ class Page:
         """Keep where the last click was in the window of the browser, as the browser tells it."""
         self.driver.execute_script("addEventListener('pointerup', (e) => { window.last = [e.clientX, e.clientY]; })")
 
+    def click_whatever_appears(self) -> None:
+        """From now on to the next reload, click at the middle of every new picture the moment it is there."""
+        self.driver.execute_script("""
+            const image = document.getElementById("picture");
+            new MutationObserver(() => {
+                const box = image.getBoundingClientRect();
+                const at = { bubbles: true, clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
+                for (const kind of ["pointerdown", "pointerup"]) image.dispatchEvent(new PointerEvent(kind, at));
+            }).observe(image, { attributeFilter: ["src"] });
+        """)
+
     def find(self, name: str):
         return self.driver.find_element(By.ID, name)
 
