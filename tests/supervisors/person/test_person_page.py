@@ -44,7 +44,7 @@ def test_what_is_clicked_is_what_the_robot_does_and_nothing_else(tmp_path, brows
     page = Page(browser, run.addresses()[0])
     page.sees(NEEDS, "1")
     robot = int(page.text("headline").split()[1])
-    assert "the highest of the fleet" in page.text("badge")
+    assert "highest of all" in page.text("badge")
     assert not page.find("reset").is_enabled()
 
     page.over(120, 100).perform()

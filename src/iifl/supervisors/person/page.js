@@ -88,7 +88,7 @@ async function renderTicket(next) {
   arrow.classList.remove("on");
   reset.disabled = !next.reset;
   say("instruction", next.instruction);
-  const highest = next.rank === 1 ? ", the highest of the fleet" : "";
+  const highest = next.rank === 1 ? ", highest of all" : "";
   const unsure = `Uncertainty ${Number(next.uncertainty.toPrecision(2))}${highest}`;
   if (next.reset) {
     show("failed", "", `Robot ${next.robot} has failed`, "It waits until you press Hard reset.");
