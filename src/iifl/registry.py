@@ -111,5 +111,6 @@ EXPERIMENTS = Registry(
         "jeffreys": "iifl.experiments.jeffreys:reproduce",
         "benchmark": "iifl.experiments.benchmark:reproduce",
         "block_pushing": "iifl.experiments.block_pushing:reproduce",
+        "uncertainty": "iifl.experiments.uncertainty:reproduce",
     },
 )
