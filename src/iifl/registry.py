@@ -112,5 +112,6 @@ EXPERIMENTS = Registry(
         "benchmark": "iifl.experiments.benchmark:reproduce",
         "block_pushing": "iifl.experiments.block_pushing:reproduce",
         "uncertainty": "iifl.experiments.uncertainty:reproduce",
+        "timing": "iifl.experiments.timing:reproduce",
     },
 )

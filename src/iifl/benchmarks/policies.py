@@ -16,7 +16,7 @@ from iifl.policies.explicit import ExplicitConfig, ExplicitPolicy
 from iifl.policies.implicit import ImplicitConfig, ImplicitPolicy
 from iifl.policies.langevin import LangevinConfig, LangevinPolicy
 from iifl.policies.learner import Learner, Sizes
-from iifl.records import Form
+from iifl.records import FloatArray, Form
 
 ROBOTS, OBSERVATION, ACTION = 100, 60, 8
 TURNS = 30
@@ -64,33 +64,44 @@ def _row(name: str, slow: Callable[[], object], fast: Callable[[], object], turn
 
 
 def _published() -> Learner:
-    return LangevinPolicy(LangevinConfig(), _sizes(), seed=0)
+    return LangevinPolicy(LangevinConfig(), sizes(), seed=0)
 
 
 def _fast(members: int = 2) -> Learner:
-    return ImplicitPolicy(ImplicitConfig(members=members), _sizes(), seed=0)
+    return ImplicitPolicy(ImplicitConfig(members=members), sizes(), seed=0)
 
 
 def _explicit() -> Learner:
-    return ExplicitPolicy(ExplicitConfig(), _sizes(), seed=0)
+    return ExplicitPolicy(ExplicitConfig(), sizes(), seed=0)
 
 
-def _sizes() -> Sizes:
+def sizes() -> Sizes:
+    """The sizes of Ant."""
     return Sizes(Form((OBSERVATION,)), -np.ones(ACTION, np.float32), np.ones(ACTION, np.float32))
 
 
-def _step(policy: Learner, robots: int = ROBOTS) -> Callable[[], object]:
-    observations = np.random.default_rng(0).normal(size=(robots, OBSERVATION)).astype(np.float32)
-    return lambda: policy.decide(observations)
+def fleet_observations(robots: int = ROBOTS) -> FloatArray:
+    """Observations of a fleet (N, S)."""
+    return np.random.default_rng(0).normal(size=(robots, OBSERVATION)).astype(np.float32)
 
 
-def _train(policy: Learner) -> Callable[[], object]:
+def lessons(members: int) -> Memory:
+    """A memory with something to learn, and a bootstrap for each member."""
     rng = np.random.default_rng(0)
-    members = 5 if isinstance(policy, ExplicitPolicy) else 2
     memory = Memory(Form((OBSERVATION,)), ACTION, members, rng)
     observations = rng.normal(size=(5000, OBSERVATION)).astype(np.float32)
     actions = np.tanh(observations[:, :ACTION] + 0.1 * rng.normal(size=(5000, ACTION))).astype(np.float32)
     memory.add(observations, actions, np.zeros(5000, np.int64))
+    return memory
+
+
+def _step(policy: Learner, robots: int = ROBOTS) -> Callable[[], object]:
+    observations = fleet_observations(robots)
+    return lambda: policy.decide(observations)
+
+
+def _train(policy: Learner) -> Callable[[], object]:
+    memory = lessons(5 if isinstance(policy, ExplicitPolicy) else 2)
     return lambda: policy.learn(memory, 1)
 
 

@@ -79,16 +79,24 @@ class LangevinPolicy(Learner):
         self.sampler = published_sampler(config.iterations)
 
     @torch.no_grad()
-    def decide(self, observations: ObservationArray) -> Decision:
-        """Actions from one set of chains, the uncertainty from two more."""
+    def act(self, observations: ObservationArray) -> FloatArray:
+        """See `Policy.act`: one set of chains, of the first member."""
         self.model.eval()
         energy = self.model.at(self._states(observations))
-        actions = self._sample(energy.only(0), self.config.draws).best()[0]
-        samples = self._sample(energy, self.config.draws)
-        return Decision(self._world_actions(actions), self._divergence(energy, samples).cpu().numpy())
+        return self._world_actions(self._sample(energy.only(0), self.config.draws).best()[0])
 
-    def _divergence(self, energy: ConditionalEnergy, samples: Samples) -> Tensor:
-        return jeffreys(cross_energies(energy, samples.actions)).clamp(min=0)
+    @torch.no_grad()
+    def uncertainty(self, observations: ObservationArray) -> FloatArray:
+        """See `Policy.uncertainty`: a set of chains of every member."""
+        self.model.eval()
+        energy = self.model.at(self._states(observations))
+        samples = self._sample(energy, self.config.draws)
+        divergence: FloatArray = jeffreys(cross_energies(energy, samples.actions)).clamp(min=0).cpu().numpy()
+        return divergence
+
+    def decide(self, observations: ObservationArray) -> Decision:
+        """Both, from their own chains."""
+        return Decision(self.act(observations), self.uncertainty(observations))
 
     def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
         """InfoNCE against chains of the present model, and the gradient penalty on them (E,)."""
