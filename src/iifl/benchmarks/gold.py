@@ -26,12 +26,13 @@ STARTS_PER_CHAIN = 16
 
 
 @dataclass(frozen=True)
-class Chains:
-    """How long the chains of the gold estimate are, and how many each member has at each state."""
+class Effort:
+    """How many chains each member has at each state, how long they are, and the starts of the published sampler."""
 
-    count: int = 256
+    chains: int = 256
     iterations: int = 50
     burn_in: int = 100
+    starts: int = 512
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,24 @@ class MeanEnergy:
 
 
 @torch.no_grad()
-def gold_divergence(energy: TiltedEnergy, chains: Chains, generator: Generator) -> Tensor:
+def gold_divergence(energy: TiltedEnergy, effort: Effort, generator: Generator) -> Tensor:
     """The divergence of the members at each state (B,), from chains of each."""
     box = unit_box(energy)
-    starts = energy.proposal.sample(STARTS_PER_CHAIN * chains.count, generator)  # (E, B, 16 K, A)
+    starts = energy.proposal.sample(STARTS_PER_CHAIN * effort.chains, generator)  # (E, B, 16 K, A)
     log_weights = log_importance_weights(energy.correction(starts))  # E + log q is f
     chosen = systematic_resample(log_weights, generator)[..., ::STARTS_PER_CHAIN]
     starts = starts.take_along_dim(chosen.unsqueeze(-1), -2)
-    sampler = MetropolisLangevin(chains.iterations, chains.burn_in)
+    sampler = MetropolisLangevin(effort.iterations, effort.burn_in)
     samples = sampler(energy, starts, box, generator=generator)
     return pooled_jeffreys(cross_energies(energy, samples.actions))
 
 
 @torch.no_grad()
-def published_energy(energy: TiltedEnergy, generator: Generator, starts: int = 512) -> Tensor:
+def published_energy(energy: TiltedEnergy, effort: Effort, generator: Generator) -> Tensor:
     """The mean energy of the action that the published sampler finds at each state (B,)."""
     box, states = unit_box(energy), energy.proposal.means.shape[1]
     sampler = published_sampler()
-    samples = sampler(MeanEnergy(energy), box.uniform((states, starts), generator), box, generator=generator)
+    samples = sampler(MeanEnergy(energy), box.uniform((states, effort.starts), generator), box, generator=generator)
     return samples.energies.min(-1).values
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from iifl.allocation.priority import Constraint
 from iifl.assembly import make_memory, make_policy, make_supervisors, make_task, sizes_of
-from iifl.benchmarks.gold import Chains, gold_divergence, in_parts, published_energy
+from iifl.benchmarks.gold import Effort, gold_divergence, in_parts, published_energy
 from iifl.benchmarks.rows import Row
 from iifl.config import RunConfig
 from iifl.energy.samplers import log_importance_weights
@@ -40,6 +40,7 @@ LONGEST = 500
 """Timesteps of the rollout at most."""
 VISIT_SEED = 5_000_011
 """Added to the seed: the rollout has episodes of its own."""
+EFFORT = Effort()
 NEAR = 0.01
 """Nats that count as equal."""
 
@@ -64,12 +65,12 @@ def benchmark_judgement(worlds: tuple[str, ...] = WORLDS) -> list[Row]:
     return [row for world in worlds for row in judgement_of(preset(world, "iifl"))]
 
 
-def judgement_of(config: RunConfig, states: int = STATES, chains: Chains | None = None) -> list[Row]:
+def judgement_of(config: RunConfig, states: int = STATES, effort: Effort = EFFORT) -> list[Row]:
     """The rows of one world."""
     start = time.perf_counter()
     policy = offline_policy(config)
     visited = visited_states(config, policy, states)
-    judgement = judge(policy, visited, chains or Chains())
+    judgement = judge(policy, visited, effort)
     rows = _rows(config.task, judgement, time.perf_counter() - start)
     if config.task in TWO_WAYS:
         rows.append(_both_ways(config, policy))
@@ -103,14 +104,14 @@ def visited_states(config: RunConfig, policy: ImplicitPolicy, count: int) -> Obs
     return distinct[rng.permutation(len(distinct))[:count]]
 
 
-def judge(policy: ImplicitPolicy, observations: ObservationArray, chains: Chains) -> Judgement:
+def judge(policy: ImplicitPolicy, observations: ObservationArray, effort: Effort) -> Judgement:
     """The fast policy and what it is measured by, at observations (B, S)."""
     decision = policy.decide(observations)
     states = policy._states(observations)
     generator = torch.Generator(policy.device).manual_seed(VISIT_SEED)
     with torch.no_grad():
-        gold = [in_parts(states, lambda part: gold_divergence(policy.model.at(part), chains, generator)) for _ in "12"]
-        published = in_parts(states, lambda part: published_energy(policy.model.at(part), generator))
+        gold = [in_parts(states, lambda part: gold_divergence(policy.model.at(part), effort, generator)) for _ in "12"]
+        published = in_parts(states, lambda part: published_energy(policy.model.at(part), effort, generator))
     ours = policy.energies(observations, decision.actions[:, None]).mean(0)[:, 0]
     return Judgement(
         decision.uncertainty, torch.stack(gold).cpu().numpy(), ours - published.cpu().numpy().astype(np.float64)

@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from iifl.benchmarks.judgement import benchmark_judgement
+from iifl.benchmarks.learning import benchmark_learning
 from iifl.benchmarks.policies import benchmark_step, benchmark_train
 from iifl.benchmarks.rows import Row, save, show
 from iifl.benchmarks.runs import benchmark_runs
@@ -19,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "train": benchmark_train,
     "tasks": benchmark_tasks,
     "runs": benchmark_runs,
+    "learning": benchmark_learning,
     "judgement": benchmark_judgement,
 }
 
@@ -29,7 +31,7 @@ class Bench:
 
     name: tyro.conf.Positional[str]
     """Which one: step (a timestep of the policy), train (a gradient step), tasks (the worlds), runs (what it costs to
-    keep a run), judgement (whether the fast policy judges right)."""
+    keep a run), learning (progress per step and second), judgement (whether the fast policy judges right)."""
     json: Path | None = None
     """Write the rows (name, ratio, spread, seconds, settings) into this file as well."""
 

@@ -24,8 +24,8 @@ class Reproduce:
     """Reproduce a table or a figure of the paper, with its report. What is finished is not run again."""
 
     name: tyro.conf.Positional[str]
-    """Which one: navigation (section 5.1, Figure 1), benchmark and cube-stacking (section 5.2), block-pushing (section
-    5.3), jeffreys, uncertainty and timing (the appendix); or all, one after the other, with one report of everything."""
+    """Which one: navigation (section 5.1, Figure 1), benchmark and cube-stacking (section 5.2), block-pushing
+    (section 5.3), jeffreys, uncertainty and timing (the appendix); or all, with one report of everything."""
     scale: Scale = "cpu"
     """How large: smoke (a first look), cpu (what a laptop can do), paper (the size of the paper)."""
     out: Path | None = None

@@ -20,7 +20,7 @@ from iifl.energy.losses import gradient_penalty, info_nce
 from iifl.energy.networks import ConditionalEnergy, EnergyEnsemble, EnergyNetwork
 from iifl.energy.samplers import Samples, published_sampler
 from iifl.policies.learner import Learner, Optimisation, Sizes
-from iifl.records import Decision, ObservationArray
+from iifl.records import Decision, FloatArray, ObservationArray
 
 
 @dataclass(frozen=True)
