@@ -80,7 +80,9 @@ def progress(config: RunConfig, seed: int) -> Progress:
     memory.add(lesson.observations, lesson.actions, lesson.humans)
     policy.fit_normalisation(memory)
     half_range = (sizes.action_high - sizes.action_low) / 2
-    errors, seconds, done = [], [], 0
+    errors: list[float] = []
+    seconds: list[float] = []
+    done = 0
     for steps in CHECKPOINTS:
         start = time.perf_counter()
         policy.learn(memory, steps - done)
