@@ -118,7 +118,7 @@ def _block_push(config: RunConfig, name: Preset) -> RunConfig:
     """
     policy, pretraining_steps = config.policy, None
     if name == "fast":
-        light, pretraining_steps = Optimisation(batch=64, learning_rate=2e-3, decay=0.9), 500
+        light, pretraining_steps = replace(policy.optimisation, batch=32, learning_rate=2e-3, decay=0.9), 500
         if isinstance(policy, ExplicitConfig):
             policy = replace(policy, width=128, optimisation=light)
         elif isinstance(policy, ImplicitConfig):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from iifl.experiments.block_pushing import ALGORITHMS, LONG, PAPER, SIZES, TASK, configuration, measured
+from iifl.experiments.block_pushing import ALGORITHMS, FEW, LONG, PAPER, SIZES, TASK, configuration, measured
 from iifl.presets import preset
 from iifl.records import NOBODY, Timestep
 
@@ -59,9 +59,10 @@ def test_a_trial_is_that_of_the_paper():
 def test_the_paper_has_three_trials_and_the_first_trials_are_long():
     assert SIZES["paper"].trials == 3
     assert SIZES["cpu"].trials == 20
-    first, last = configuration("iifl", 0, "cpu"), configuration("iifl", 19, "cpu")
+    first, last = configuration(FEW, "iifl", 0, "cpu"), configuration(TASK, "iifl", 19, "cpu")
     assert (first.fleet.timesteps, last.fleet.timesteps) == (LONG, 150)
     assert (first.seed, last.seed) == (0, 19)
+    assert (first.learning.pairs, last.learning.pairs) == (34, 336)
 
 
 def test_the_numbers_of_the_paper_s_table():
