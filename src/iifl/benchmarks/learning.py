@@ -2,7 +2,7 @@
 
 The error is the mean L2 distance, in half action ranges, between the policy's action and the human's at 300 states of
 demonstrations that nobody learned from. The fast policy is compared with the published method at the size for a small
-CPU (`--preset small`), which has the published loss and sampler; the network of the paper takes hours for as many steps.
+CPU (`--preset small`), which has the published loss and sampler: that of the paper takes hours for as many steps.
 """
 
 import time
@@ -15,7 +15,7 @@ from iifl.benchmarks.rows import Row
 from iifl.config import RunConfig
 from iifl.policies.base import Policy
 from iifl.presets import preset
-from iifl.records import FloatArray
+from iifl.records import FloatArray, ObservationArray
 
 WORLDS = ("reacher", "ball_balance")
 CHECKPOINTS = (25, 50, 100, 200, 400)
@@ -92,6 +92,8 @@ def progress(config: RunConfig, seed: int) -> Progress:
     return Progress(np.array(errors), np.array(seconds))
 
 
-def held_out_error(policy: Policy, observations: FloatArray, actions: FloatArray, half_range: FloatArray) -> float:
+def held_out_error(
+    policy: Policy, observations: ObservationArray, actions: FloatArray, half_range: FloatArray
+) -> float:
     """The mean distance between the policy's actions and the humans'."""
     return float(np.linalg.norm((policy.act(observations) - actions) / half_range, axis=1).mean())

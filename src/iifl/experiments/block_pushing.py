@@ -226,7 +226,7 @@ def _story(scale: Scale) -> Story:
                 f"N = {fleet.robots} robots, M = {fleet.humans} humans, T = {fleet.timesteps} pushes, "
                 f"t_T = {fleet.minimum_intervention}, t_R = {fleet.reset_steps}"
             ),
-            "Trials": f"{size.trials} of each algorithm with each amount of data; {size.long_trials} go on to T = {LONG}",
+            "Trials": f"{size.trials} of each algorithm and amount of data; {size.long_trials} go on to T = {LONG}",
             "Offline": (
                 f"{PAIRS[TASK]} or {PAIRS[FEW]} images with the pushes of both people, each kept "
                 f"{learning.augmentation} times; "
