@@ -17,7 +17,7 @@ from iifl.runs.folder import RunFolder
 
 TINY = """
     --fleet.robots 6 --fleet.humans 2 --fleet.timesteps 12 --learning.demonstrations 1 --learning.pretraining-steps 4
-    --learning.update-every 6 --allocation.calibration-timesteps 20 --allocation.calibration-robots 10 --trials 2
+    --learning.update-every 6 --allocation.threshold 0 --trials 2
     --policy.width 8
 """
 FILES = ("summary.json", "report.json", "report.html")

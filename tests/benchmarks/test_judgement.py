@@ -13,6 +13,7 @@ from iifl.policies import implicit
 from iifl.policies.implicit import ImplicitConfig, ImplicitPolicy
 from iifl.policies.learner import Optimisation, Sizes
 from iifl.presets import preset
+from iifl.records import Form
 
 LITTLE = Effort(chains=64, iterations=20, burn_in=40, starts=64)
 
@@ -70,7 +71,7 @@ def test_visited_states_are_distinct_and_of_the_world(reacher):
 
 def test_gold_is_the_divergence_in_closed_form():
     """Untrained members whose proposals are single Gaussians far from the walls, and f = 0: J of two Gaussians."""
-    sizes = Sizes(1, -np.ones(2, np.float32), np.ones(2, np.float32))
+    sizes = Sizes(Form((1,)), -np.ones(2, np.float32), np.ones(2, np.float32))
     policy = ImplicitPolicy(ImplicitConfig(width=4, components=1), sizes, seed=0)
     means, raw_widths = torch.tensor([[0.1, -0.2], [0.0, 0.1]]), torch.tensor([[-1.5, -2.0], [-2.5, -1.0]])
     network = policy.model.proposal_network

@@ -78,25 +78,35 @@ class LangevinPolicy(Learner):
         self.box = Box(-one, one)
         self.sampler = published_sampler(config.iterations)
 
-    @torch.no_grad()
     def act(self, observations: ObservationArray) -> FloatArray:
-        """See `Policy.act`: one set of chains, of the first member."""
+        """See `Policy.act`."""
+        return self._act(self._energy(observations))
+
+    def uncertainty(self, observations: ObservationArray) -> FloatArray:
+        """See `Policy.uncertainty`."""
+        return self._uncertainty(self._energy(observations))
+
+    def decide(self, observations: ObservationArray) -> Decision:
+        """Both, from their own chains; only the states are encoded once."""
+        energy = self._energy(observations)
+        return Decision(self._act(energy), self._uncertainty(energy))
+
+    @torch.no_grad()
+    def _energy(self, observations: ObservationArray) -> ConditionalEnergy:
         self.model.eval()
-        energy = self.model.at(self._states(observations))
+        return self.model.at(self._states(observations))
+
+    @torch.no_grad()
+    def _act(self, energy: ConditionalEnergy) -> FloatArray:
+        """The end of lowest energy of a set of chains of the first member."""
         return self._world_actions(self._sample(energy.only(0), self.config.draws).best()[0])
 
     @torch.no_grad()
-    def uncertainty(self, observations: ObservationArray) -> FloatArray:
-        """See `Policy.uncertainty`: a set of chains of every member."""
-        self.model.eval()
-        energy = self.model.at(self._states(observations))
+    def _uncertainty(self, energy: ConditionalEnergy) -> FloatArray:
+        """The Jeffreys divergence on a set of chains of every member."""
         samples = self._sample(energy, self.config.draws)
         divergence: FloatArray = jeffreys(cross_energies(energy, samples.actions)).clamp(min=0).cpu().numpy()
         return divergence
-
-    def decide(self, observations: ObservationArray) -> Decision:
-        """Both, from their own chains."""
-        return Decision(self.act(observations), self.uncertainty(observations))
 
     def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
         """InfoNCE against chains of the present model, and the gradient penalty on them (E,)."""
