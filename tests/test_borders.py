@@ -13,7 +13,7 @@ FILES = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): pa
 
 PARTS = ("tasks", "policies", "allocation", "supervisors")
 SHARED = {"checks", "records", "encoders", "energy", "memory", "registry"}
-JOINERS = {"loop", "assembly", "run", "cli", "experiments"}
+JOINERS = {"loop", "assembly", "run", "cli", "experiments", "benchmarks"}
 PROTOCOLS = {"tasks.fleet", "policies.base", "supervisors.base"}
 """What a part is to the others; whoever is outside the four parts may name it."""
 ALLOWED = {

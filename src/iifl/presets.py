@@ -92,7 +92,7 @@ def _navigation(config: RunConfig, name: Preset) -> RunConfig:
                 correction_width=32,
                 components=4,
                 counter_examples=4,
-                draws=32,
+                draws=256,
                 optimisation=light,
             )
     return replace(

@@ -29,7 +29,7 @@ STARTS_PER_CHAIN = 16
 class Effort:
     """How many chains each member has at each state, how long they are, and the starts of the published sampler."""
 
-    chains: int = 128
+    chains: int = 256
     iterations: int = 50
     burn_in: int = 50
     starts: int = 512

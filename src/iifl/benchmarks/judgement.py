@@ -14,7 +14,7 @@ its action with that of the published sampler on the same energy (both in `gold.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ LONGEST = 500
 """Timesteps of the rollout at most."""
 VISIT_SEED = 5_000_011
 """Added to the seed: the rollout has episodes of its own."""
-EFFORT = Effort()
+EFFORT, MOST_CHAINS = Effort(), 2048
 NEAR = 0.01
 """Nats that count as equal."""
 
@@ -70,7 +70,8 @@ def judgement_of(config: RunConfig, states: int = STATES, effort: Effort = EFFOR
     start = time.perf_counter()
     policy = offline_policy(config)
     visited = visited_states(config, policy, states)
-    judgement = judge(policy, visited, effort)
+    chains = min(MOST_CHAINS, effort.chains * states // len(visited))  # a world with few states gets more for each
+    judgement = judge(policy, visited, replace(effort, chains=chains))
     rows = _rows(config.task, judgement, time.perf_counter() - start)
     if config.task in TWO_WAYS:
         rows.append(_both_ways(config, policy))

@@ -7,6 +7,7 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
+from iifl.benchmarks.ablation import benchmark_ablation
 from iifl.benchmarks.judgement import benchmark_judgement
 from iifl.benchmarks.learning import benchmark_learning
 from iifl.benchmarks.policies import benchmark_step, benchmark_train
@@ -18,6 +19,7 @@ from iifl.registry import nearest
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "step": benchmark_step,
     "train": benchmark_train,
+    "ablation": benchmark_ablation,
     "tasks": benchmark_tasks,
     "runs": benchmark_runs,
     "learning": benchmark_learning,
@@ -30,8 +32,9 @@ class Bench:
     """Measure speed, as ratios within one run, and judgement. Do nothing else on the machine meanwhile."""
 
     name: tyro.conf.Positional[str]
-    """Which one: step (a timestep of the policy), train (a gradient step), tasks (the worlds), runs (what it costs to
-    keep a run), learning (progress per step and second), judgement (whether the fast policy judges right)."""
+    """Which one: step (a timestep of the policy), train (a gradient step), ablation (where the factor comes from),
+    tasks (the worlds), runs (what it costs to keep a run), learning (progress per step and per second), judgement
+    (whether the fast policy judges right)."""
     json: Path | None = None
     """Write the rows (name, ratio, spread, seconds, settings) into this file as well."""
 
