@@ -6,29 +6,29 @@ committed, once, and as it was in the uninterrupted run.
 """
 
 import hashlib
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 import pytest
+import torch
 
-from iifl.config import AllocationConfig, FleetConfig, LearningConfig, RunConfig, to_dict
+from iifl.config import AllocationConfig, FleetConfig, LearningConfig, RunConfig, from_dict, to_dict
 from iifl.policies.explicit import ExplicitConfig
 from iifl.policies.implicit import ImplicitConfig
 from iifl.policies.learner import Optimisation
 from iifl.registry import TASKS
 from iifl.run import execute
 from iifl.runs.checkpoint import load_checkpoint
-from iifl.runs.files import write_json
 from iifl.runs.folder import RunFolder
 from iifl.runs.journal import Journal
 
@@ -52,6 +52,8 @@ SHORT = RunConfig(
 )
 Moment = tuple[str, int]
 """A sign of progress: the stage, and how much of it is done."""
+PAUSE = 0.004
+"""Seconds from such a moment to the kill, at most: somewhat more than the shortest timesteps take."""
 
 
 def digest(path: Path) -> str:
@@ -66,61 +68,60 @@ def digest(path: Path) -> str:
     return found.hexdigest()
 
 
-@contextmanager
-def forked(config: RunConfig, path: Path) -> Iterator[tuple[int, IO[str]]]:
-    """The run in a fork of this process, and what it tells."""
+@dataclass(frozen=True)
+class Killed:
+    """A run whose process kills itself a while after it has come to the moment `at` of `moments`, or to a later one."""
+
+    config: RunConfig
+    path: Path
+    moments: list[Moment] = field(default_factory=list)
+    at: int = sys.maxsize  # never
+    pause: float = 0.0
+
+    def run(self, tell: Callable[[str], object]) -> None:
+        """All of it, in this process; tells every sign of progress."""
+        order = {moment: place for place, moment in enumerate(self.moments)}
+        killer = threading.Timer(self.pause, os.kill, (os.getpid(), signal.SIGKILL))
+        killer.daemon = True
+
+        def progress(stage: str, done: int, total: int) -> None:
+            tell(f"{stage}\t{done}\n")
+            if order.get((stage, done), -1) >= self.at and not killer.ident:
+                killer.start()
+
+        execute(self.config, self.path, progress)
+
+
+def forked(given: Killed) -> tuple[int, IO[str]]:
+    """Begin the run in a fork of this process: its number, and what it tells."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         status = 1
         try:
-            execute(config, path, lambda stage, done, total: os.write(writing, f"{stage}\t{done}\n".encode()))
+            given.run(lambda sign: os.write(writing, sign.encode()))
             status = 0
         finally:
             os._exit(status)
     os.close(writing)
-    with os.fdopen(reading) as signs:
-        yield child, signs
+    return child, os.fdopen(reading)
 
 
-@contextmanager
-def fresh(config: RunConfig, path: Path) -> Iterator[tuple[int, IO[str]]]:
-    """The run in a process that shares nothing with this one, as `iifl run` is."""
-    write_json(path.with_suffix(".json"), to_dict(config), "extra")
-    command = [sys.executable, str(Path(__file__).with_name("killable.py")), str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def fresh(given: Killed) -> tuple[int, IO[str]]:
+    """Begin the run in a process that shares nothing with this one, as `iifl run` is."""
+    file = given.path.with_suffix(".json")
+    file.write_text(json.dumps({**vars(given), "config": to_dict(given.config), "path": str(given.path)}))
+    process = subprocess.Popen([sys.executable, __file__, str(file)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    with process.stdout:
-        yield process.pid, process.stdout
+    return process.pid, process.stdout
 
 
-def uninterrupted(config: RunConfig, path: Path, begin=forked) -> tuple[list[Moment], float]:
-    """Run it to the end; its signs of progress, and how long one takes."""
-    with begin(config, path) as (process, signs):
-        first, moments = time.monotonic(), []
-        for line in signs:
-            stage, done = line.rstrip().split("\t")
-            moments.append((stage, int(done)))
-        between = (time.monotonic() - first) / len(moments)
-        assert os.waitpid(process, 0)[1] == 0
-    return list(dict.fromkeys(moments)), between
-
-
-def run_and_kill(started, order: dict[Moment, int], at: int, pause: float) -> list[int]:
-    """Kill a run a while after it has come to the moment `at`, or later; the timesteps that it told to be committed."""
-    told = []
-    with started as (process, signs):
-        for line in signs:
-            told.append(line)
-            stage, done = line.rstrip().split("\t")
-            if order[stage, int(done)] >= at:
-                break
-        time.sleep(pause)
-        os.kill(process, signal.SIGKILL)
-        told += [line for line in signs if line.endswith("\n")]
-        status = os.waitpid(process, 0)[1]
-    assert os.WIFSIGNALED(status) or (at >= len(order) - 2 and status == 0), f"the run ended before moment {at}"
-    return [int(line.split("\t")[1]) for line in told if line.startswith("fleet at work")]
+def as_told(given: Killed, begin) -> tuple[list[Moment], int]:
+    """The signs of progress of the run, and how its process ended."""
+    process, signs = begin(given)
+    with signs:
+        moments = [(stage, int(done)) for stage, _, done in (line.partition("\t") for line in signs)]
+    return moments, os.waitpid(process, 0)[1]
 
 
 def check_journal(path: Path, whole: Path, committed: list[int], before: int) -> int:
@@ -151,14 +152,16 @@ def check_journal(path: Path, whole: Path, committed: list[int], before: int) ->
 
 def check_kills(config: RunConfig, tmp_path: Path, kills: int, seed: int, begin) -> None:
     """Kill one run so often, and let it end."""
-    whole, path, rng = tmp_path / "whole", tmp_path / f"run-{seed}", random.Random(seed)
-    moments, between = uninterrupted(config, whole, begin)
-    order = {moment: place for place, moment in enumerate(moments)}
-    length = 0
-    for at in sorted(rng.sample(range(len(moments) - 1), kills)):
-        committed = run_and_kill(begin(config, path), order, at, rng.uniform(0, between))
-        length = check_journal(path, whole, committed, length)
-    uninterrupted(config, path, begin)
+    whole, path, rng = tmp_path / "whole", tmp_path / "run", random.Random(seed)
+    signs, status = as_told(Killed(config, whole), begin)
+    assert status == 0
+    moments, length = list(dict.fromkeys(signs)), 0
+    for at in sorted(rng.sample(range(len(moments) - 3), kills)):
+        told, status = as_told(Killed(config, path, moments, at, rng.uniform(0, PAUSE)), begin)
+        assert os.WIFSIGNALED(status), f"the run ended before {moments[at]}"
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        length = check_journal(path, whole, [done for stage, done in told if stage == "fleet at work"], length)
+    assert as_told(Killed(config, path), begin)[1] == 0
     assert digest(path) == digest(whole)
 
 
@@ -185,3 +188,12 @@ def test_two_hundred_kills_of_short_runs(tmp_path):
     for seed in range(20):  # ten kills of each
         (tmp_path / str(seed)).mkdir()
         check_kills(SHORT, tmp_path / str(seed), kills=10, seed=seed, begin=forked)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    there = json.loads(Path(sys.argv[1]).read_text())
+    config = from_dict(RunConfig, there.pop("config"))
+    Killed(config, Path(there.pop("path")), [tuple(moment) for moment in there.pop("moments")], **there).run(
+        lambda sign: print(sign, end="", flush=True)  # noqa: T201
+    )
