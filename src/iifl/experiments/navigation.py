@@ -184,7 +184,7 @@ def _story(configs: list[RunConfig], scale: Scale) -> Story:
             Difference(
                 "An ensemble of 2 models.",
                 f"{iifl.policy.members} models, mean of all pairs.",
-                "Two or three models were all sure of a wrong action at a wall on one seed of five: nobody was sent there.",
+                "Two or three models were all sure of a wrong action on one seed of five: nobody was sent there.",
             ),
             Difference(
                 "N, M, T and û of the interactive phase are not given.",
