@@ -27,13 +27,12 @@ class Reception:
         if not isinstance(supervisors, People):
             return
         self._people = supervisors
-        for human, address in enumerate(supervisors.open(folder / "answers.jsonl"), start=1):
-            self._console.print(f"Person {human}: {address}", soft_wrap=True, highlight=False)
-            if self._browser:
-                webbrowser.open(address)
-        self._console.print(
-            "The fleet waits whenever a robot needs one of them. Ctrl-C stops the run; nothing is lost."
-        )
+        pages = supervisors.open(folder / "answers.jsonl")
+        for people, address in pages.items():
+            self._console.print(f"{people}: {address}", soft_wrap=True, highlight=False)
+        if self._browser and pages:
+            webbrowser.open(next(iter(pages.values())))
+        self._console.print("The fleet waits when a robot needs help. Ctrl-C stops the run; nothing is lost.")
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """How far the run is, to whom it may concern."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from selenium import webdriver
@@ -66,20 +67,29 @@ def arguments(out: Path, **options) -> list[str]:
 class Terminal:
     """A run that somebody has started in a terminal."""
 
+    started: ClassVar[list["Terminal"]] = []
+
     def __init__(self, out: Path, program: tuple[str, ...] = (str(TABLE),), **options) -> None:
         self.out, self.log = out, out.with_suffix(f".{time.monotonic_ns()}.txt")
         command = [sys.executable, *program, *arguments(out, **options), "--no-browser"]
         with self.log.open("w") as log:
             one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=one_thread)
+        self.started.append(self)
 
-    def addresses(self, people: int = 1) -> list[str]:
+    def addresses(self, pages: int = 1) -> list[str]:
         def printed():
             assert self.process.poll() is None, self.log.read_text()
-            found = re.findall(r"Person \d+: (http://\S+/)\n", self.log.read_text())
-            return found if len(found) == people else None
+            found = re.findall(r"^[\w ]+: (http://\S+/)$", self.log.read_text(), re.MULTILINE)
+            return found if len(found) == pages else None
 
         return wait_for(printed, "the addresses")
+
+    @classmethod
+    def end_all(cls) -> None:
+        """Leave nothing running behind, whatever a test has come to."""
+        while cls.started:
+            cls.started.pop().end(signal.SIGKILL)
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)

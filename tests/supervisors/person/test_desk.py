@@ -26,7 +26,7 @@ def asking(desk: Desk, *tickets: Ticket) -> tuple[threading.Thread, list[Answer]
     answers: list[Answer] = []
     thread = threading.Thread(target=lambda: answers.extend(desk.ask(tickets, {})), daemon=True)
     thread.start()
-    while desk.state(tickets[0].human, -1, 0)["ticket"] is None:
+    while desk.state((tickets[0].human,), -1, 0)["ticket"] is None:
         pass
     return thread, answers
 
@@ -35,19 +35,33 @@ def test_the_fleet_waits_for_everybody_who_is_asked():
     kept = []
     desk = Desk(2, kept.append)
     fleet, answers = asking(desk, ticket(1, 0), ticket(2, 1, reset=True))
-    desk.hard_reset(1, 2)
-    assert desk.state(1, -1, 0)["ticket"] is None
-    assert desk.state(1, -1, 0)["others"]
+    desk.hard_reset((1,), 2)
+    assert desk.state((1,), -1, 0)["ticket"] is None
+    assert desk.state((1,), -1, 0)["others"]
     fleet.join(0.05)
     assert fleet.is_alive()
-    desk.push(0, 1, 4.0, 6.0)
+    desk.push((0,), 1, 4.0, 6.0)
     fleet.join()
     assert answers == kept
     assert [answer.ticket.number for answer in answers] == [2, 1]
     assert answers[0].action is None
     assert answers[1].action.tolist() == [4.0, 6.0]
-    assert desk.state(0, -1, 0)["given"] == {"pushes": 1, "resets": 0}
-    assert desk.state(1, -1, 0)["given"] == {"pushes": 0, "resets": 1}
+    assert desk.state((0,), -1, 0)["pushes"] == 1
+    assert desk.state((1,), -1, 0)["resets"] == 1
+
+
+def test_one_person_may_be_everybody_and_sees_one_robot_after_the_other():
+    desk, everybody = Desk(3, lambda answer: None), (0, 1, 2)
+    fleet, answers = asking(desk, ticket(1, 1), ticket(2, 2, reset=True))
+    assert desk.state(everybody, -1, 0)["ticket"]["number"] == 1
+    assert desk.state((0,), -1, 0)["ticket"] is None
+    desk.push(everybody, 1, 1, 1)
+    assert desk.state(everybody, -1, 0)["ticket"]["number"] == 2
+    desk.hard_reset(everybody, 2)
+    fleet.join()
+    assert [answer.ticket.human for answer in answers] == [1, 2]
+    shown = desk.state(everybody, -1, 0)
+    assert (shown["pushes"], shown["resets"]) == (1, 1)
 
 
 def test_an_answer_counts_once_and_only_for_its_own_ticket():
@@ -56,12 +70,12 @@ def test_an_answer_counts_once_and_only_for_its_own_ticket():
     fleet, _ = asking(desk, ticket(5, 0))
     for human, number in ((0, 4), (0, 6), (1, 5)):
         with pytest.raises(Stale):
-            desk.push(human, number, 1, 1)
+            desk.push((human,), number, 1, 1)
     with pytest.raises(Refused, match="has not failed"):
-        desk.hard_reset(0, 5)
-    desk.push(0, 5, 1, 1)
+        desk.hard_reset((0,), 5)
+    desk.push((0,), 5, 1, 1)
     with pytest.raises(Stale):
-        desk.push(0, 5, 2, 2)
+        desk.push((0,), 5, 2, 2)
     fleet.join()
     assert [answer.pixel for answer in kept] == [(1, 1)]
 
@@ -69,21 +83,21 @@ def test_an_answer_counts_once_and_only_for_its_own_ticket():
 def test_who_is_in_the_middle_of_a_reset_is_told_so_and_asked_for_nothing():
     desk = Desk(2, lambda answer: None)
     assert desk.ask([], {1: 2}) == []
-    assert [desk.state(human, -1, 0)["resetting"] for human in (0, 1)] == [None, 2]
+    assert [desk.state((human,), -1, 0)["resetting"] for human in (0, 1)] == [None, 2]
     assert desk.ask([], {}) == []
-    assert desk.state(1, -1, 0)["resetting"] is None
+    assert desk.state((1,), -1, 0)["resetting"] is None
 
 
 @pytest.mark.parametrize(("finished", "word"), [(True, "finished"), (False, "stopped")])
 def test_the_end_of_a_run_waits_for_a_page_that_has_long_waited_for_news(finished, word):
     desk, heard = Desk(2, lambda answer: None), []
-    page = threading.Thread(target=lambda: heard.append(desk.state(1, 0)), daemon=True)
+    page = threading.Thread(target=lambda: heard.append(desk.state((1,), 0)), daemon=True)
     page.start()
-    while not desk._seen[1][0] > 0:
+    while (1,) not in desk._seen:
         pass
-    desk._seen[1] = (desk._seen[1][0] - 10, desk._seen[1][1])  # 10 s ago
+    desk._seen[1,] = (desk._seen[1,][0] - 10, desk._seen[1,][1])  # 10 s ago
     desk.end(finished=finished)
-    assert desk._seen[1][1] == desk._version
+    assert desk._seen[1,][1] == desk._version
     page.join()
     assert [news["end"] for news in heard] == [word]
 
@@ -95,8 +109,8 @@ def test_an_answer_that_cannot_be_written_down_is_not_taken():
     desk = Desk(1, full)
     asking(desk, ticket(1))
     with pytest.raises(OSError, match="No space"):
-        desk.push(0, 1, 1, 1)
-    assert desk.state(0, -1, 0)["ticket"]["number"] == 1
+        desk.push((0,), 1, 1, 1)
+    assert desk.state((0,), -1, 0)["ticket"]["number"] == 1
 
 
 def test_answers_are_recalled_to_the_last_bit_for_the_picture_they_were_given_for(tmp_path):

@@ -26,6 +26,12 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_left_running():
+    yield
+    Terminal.end_all()
+
+
 def journal(out: Path):
     with Journal.open(out / "journal.sqlite", read_only=True) as book:
         return book.read(), book.transitions()
@@ -49,6 +55,7 @@ def test_what_is_clicked_is_what_the_robot_does_and_nothing_else(tmp_path, brows
 
     page.over(120, 100).perform()
     assert page.find("arrow").value_of_css_property("visibility") == "visible"
+    tip = page.find("head").get_attribute("transform")  # translate(x y) …
     page.click_whatever_appears()  # as the second half of a slow double click would
     clicks = [page.click(120, 100)]
     page.sees(NEEDS, "2")
@@ -73,8 +80,6 @@ def test_what_is_clicked_is_what_the_robot_does_and_nothing_else(tmp_path, brows
     page.sees(NEEDS, "4")
     clicks.append(page.click(218, 100))  # 0.98 m from the middle: the cube falls
     page.sees(FAILED, "5")
-    time.sleep(0.3)
-    assert page.text("progress").startswith("timestep 5 ")  # the fleet waits for the button
     page.click(120, 100)
     wait_for(lambda: "can only be reset" in page.text("notice"), "the reason")
     page.find("reset").click()
@@ -86,8 +91,12 @@ def test_what_is_clicked_is_what_the_robot_does_and_nothing_else(tmp_path, brows
     assert page.text("given") == "From you: 5 moves and 1 hard reset"
 
     history, (cubes, actions, humans) = journal(tmp_path / "run")
+    assert [len(actions), *humans] == [5, 0, 0, 0, 0, 0]
     np.testing.assert_allclose(actions, meant(clicks, cubes), atol=1e-5)
-    assert humans.tolist() == [0] * 5
+    end = cubes[0] + 0.5 * actions[0]  # where the arrow pointed before the first click
+    np.testing.assert_allclose(
+        [float(word) for word in tip[10 : tip.index(")")].split()], [120, 100] + end * [100, -100], atol=1
+    )
     assert np.flatnonzero(history["human_of"][0] != NOBODY).tolist() == [robot]
     assert history["taught"][:, robot].tolist() == [True] * 4 + [False] * 2 + [True]
     assert history["hard_reset"][:, robot].nonzero()[0].tolist() == [5]
@@ -135,9 +144,10 @@ def test_block_pushing_by_a_person_goes_on_after_a_kill_and_asks_for_nothing_twi
 def test_two_people_have_a_page_each_and_the_fleet_waits_for_both(tmp_path, browser):
     """The run is then stopped from the terminal, which the pages tell."""
     run = Terminal(tmp_path / "run", fleet__humans=2, fleet__minimum_intervention=1, fleet__timesteps=3)
-    first, second = (Page(browser, address) for address in run.addresses(2))
+    everybody, *addresses = run.addresses(3)
+    first, second = (Page(browser, address) for address in addresses)
     second.sees(NEEDS, "1")
-    assert second.text("who") == "person 2 of 2"
+    assert second.text("who") == "Person 2"
     theirs = second.text("headline")
     second.click(120, 100)
     second.sees("No robot needs you now", "1")
@@ -146,13 +156,23 @@ def test_two_people_have_a_page_each_and_the_fleet_waits_for_both(tmp_path, brow
     assert first.text("headline") != theirs
     first.click(120, 100)
     first.sees(NEEDS, "2")
+    alone = Page(browser, everybody)
+    alone.sees(NEEDS, "2")
+    robots = [alone.text("headline")]
+    alone.click(120, 100)
+    wait_for(lambda: alone.text("headline") not in robots, "the other robot")
+    alone.sees(NEEDS, "2")
+    robots.append(alone.text("headline"))
+    alone.click(120, 100)
+    alone.sees(NEEDS, "3")
+    assert alone.text("given") == "From you so far: 4 moves"
     assert run.end(signal.SIGINT) == 130
-    for page in (first, second):
+    for page in (first, second, alone):
         browser.switch_to.window(page.window)
         page.sees("The run was stopped")
     history, (_, _, humans) = journal(tmp_path / "run")
-    assert len(history["taught"]) == 1
-    assert sorted(humans.tolist()) == [0, 1]
+    assert len(history["taught"]) == 2
+    assert sorted(humans.tolist()) == [0, 0, 1, 1]
 
 
 def test_a_fleet_that_needs_nobody_waits_for_nobody(tmp_path, browser, monkeypatch):

@@ -26,10 +26,10 @@ def receive(folder, *, browser: bool) -> str:
     return console.file.getvalue()
 
 
-def test_every_person_has_an_address_and_a_browser(tmp_path, opened):
-    shown = re.findall(r"^Person (\d): (http://127.0.0.1:\d+/\S+/)$", receive(tmp_path, browser=True), re.MULTILINE)
-    assert [person for person, _ in shown] == ["1", "2"]
-    assert [address for _, address in shown] == opened
+def test_the_addresses_are_shown_in_one_piece_and_the_first_is_opened(tmp_path, opened):
+    shown = re.findall(r"^([\w ]+): (http://127.0.0.1:\d+/\S+/)$", receive(tmp_path, browser=True), re.MULTILINE)
+    assert [people for people, _ in shown] == ["All 2 people", "Person 1", "Person 2"]
+    assert opened == [shown[0][1]]
 
 
 def test_no_browser_is_opened_for_who_wants_none_and_where_nobody_would_see_it(tmp_path, opened, monkeypatch):

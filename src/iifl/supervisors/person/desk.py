@@ -5,7 +5,6 @@ lies there the world stands still, so what a click means can be worked out at th
 ticket: one that comes too late, twice, or from a page that shows another robot is refused and changes nothing.
 """
 
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -60,6 +59,10 @@ class Answer:
     seconds: float  # that the person took
 
 
+People = tuple[int, ...]
+"""The people that one page is for: one of them, or all, who are then one person at several desks."""
+
+
 class Desk:
     """The tickets of M people; the fleet asks in one thread, the pages answer in others."""
 
@@ -76,7 +79,7 @@ class Desk:
         self._resetting: dict[int, int] = {}
         self._given = [(0, 0)] * humans  # pushes and hard resets of each person
         self._end: bool | None = None  # whether the run was finished when it ended
-        self._seen = [(-math.inf, -1)] * humans  # when a page of each person last asked, and the version it got
+        self._seen: dict[People, tuple[float, int]] = {}  # when a page last asked, and the version it got
 
     # The fleet ------------------------------------------------------------------------------------------------------
 
@@ -115,58 +118,60 @@ class Desk:
             self._end, self._tickets = finished, [None] * len(self._tickets)
             self._wake()
             recently = time.monotonic() - LOOK_AGAIN - FAREWELL
-            present = [human for human, (when, _) in enumerate(self._seen) if when > recently]
-            self._changed.wait_for(lambda: all(self._seen[h][1] == self._version for h in present), FAREWELL)
+            present = [page for page, (when, _) in self._seen.items() if when > recently]
+            self._changed.wait_for(lambda: all(self._seen[page][1] == self._version for page in present), FAREWELL)
 
     # The pages ------------------------------------------------------------------------------------------------------
 
-    def push(self, human: int, number: int, x: float, y: float) -> None:
+    def push(self, people: People, number: int, x: float, y: float) -> None:
         """A click at (x, y) in the picture of this ticket."""
         with self._changed:
-            ticket = self._ticket(human, number)
+            ticket = self._ticket(people, number)
             if ticket.reset:
                 raise Refused("The robot has failed: it can only be reset.")
             self._take(ticket, ticket.meaning(x, y), (x, y))
 
-    def hard_reset(self, human: int, number: int) -> None:
+    def hard_reset(self, people: People, number: int) -> None:
         """The robot of this ticket is to be reset."""
         with self._changed:
-            ticket = self._ticket(human, number)
+            ticket = self._ticket(people, number)
             if not ticket.reset:
                 raise Refused("The robot has not failed: show it where to push.")
             self._take(ticket, None, None)
 
-    def picture(self, human: int, number: int) -> bytes:
+    def picture(self, people: People, number: int) -> bytes:
         """The picture of a ticket, as PNG."""
         with self._changed:
-            return self._ticket(human, number).picture
+            return self._ticket(people, number).picture
 
-    def state(self, human: int, seen: int, patience: float = LOOK_AGAIN) -> dict[str, Any]:
-        """What the page of this person shows, as soon as it is another than the version it has `seen`."""
+    def state(self, people: People, seen: int, patience: float = LOOK_AGAIN) -> dict[str, Any]:
+        """What the page of these people shows, as soon as it is another than the version it has `seen`."""
         with self._changed:
-            self._seen[human] = (time.monotonic(), seen)
+            self._seen[people] = (time.monotonic(), seen)
             self._changed.wait_for(lambda: self._version != seen, patience)
-            self._seen[human] = (time.monotonic(), self._version)
+            self._seen[people] = (time.monotonic(), self._version)
             if self._end is not None:
                 self._changed.notify_all()  # somebody waits in `end` for this page
-            ticket, (pushes, resets) = self._tickets[human], self._given[human]
+            tickets = [ticket for human in people if (ticket := self._tickets[human])]
             stage, done, total = self._stage
             return {
                 "version": self._version,
                 "end": None if self._end is None else ("finished" if self._end else "stopped"),
                 "stage": {"name": stage, "done": done, "total": total},
-                "ticket": None if ticket is None else _shown(ticket),
+                "ticket": _shown(tickets[0]) if tickets else None,
                 "others": any(self._tickets),
-                "resetting": self._resetting.get(human),
-                "given": {"pushes": pushes, "resets": resets},
+                "resetting": next((self._resetting[human] for human in people if human in self._resetting), None),
+                "pushes": sum(self._given[human][0] for human in people),
+                "resets": sum(self._given[human][1] for human in people),
             }
 
-    def _ticket(self, human: int, number: int) -> Ticket:
-        """The ticket of this number, if it still is the one on this person's desk."""
-        ticket = self._tickets[human]
-        if ticket is None or ticket.number != number:
-            raise Stale("That was for an earlier picture; nothing was done.")
-        return ticket
+    def _ticket(self, people: People, number: int) -> Ticket:
+        """The ticket of this number, if it still is on the desk of one of these people."""
+        for human in people:
+            ticket = self._tickets[human]
+            if ticket is not None and ticket.number == number:
+                return ticket
+        raise Stale("That was for an earlier picture; nothing was done.")
 
     def _take(self, ticket: Ticket, action: FloatArray | None, pixel: tuple[float, float] | None) -> None:
         """Keep an answer and clear its ticket away."""

@@ -37,13 +37,13 @@ function show(state, badge, headline, advice) {
 }
 
 async function render(news) {
-  const { stage, given } = news;
-  say("who", news.people > 1 ? `person ${news.person} of ${news.people}` : "");
+  const { stage } = news;
+  say("who", news.who);
   const percent = stage.total ? Math.floor((100 * stage.done) / stage.total) : 0;
   const timestep = `timestep ${Math.min(stage.done + 1, stage.total)} of ${stage.total}`;
   say("progress", stage.name === "fleet at work" ? timestep : `${percent} %`);
   document.getElementById("bar").style.width = `${percent}%`;
-  const parts = [count(given.pushes, "move", "moves"), count(given.resets, "hard reset", "hard resets")];
+  const parts = [count(news.pushes, "move", "moves"), count(news.resets, "hard reset", "hard resets")];
   const sum = parts.filter((part) => !part.startsWith("0 ")).join(" and ");
   say("given", sum && `From you so far: ${sum}`);
   if (news.ticket) return renderTicket(news.ticket);

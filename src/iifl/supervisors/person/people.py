@@ -61,8 +61,11 @@ class People:
         self._server: Server | None = None
         self._desk = Desk(humans, self._keep)
 
-    def open(self, path: Path) -> list[str]:
-        """Open a page for each person, and give their addresses; `path` is where the answers are written down."""
+    def open(self, path: Path) -> dict[str, str]:
+        """Open the pages, and say whose is at which address, the one to begin with first.
+
+        `path` is where the answers are written down.
+        """
         self._answers = Answers(path)
         for human, reset in self._answers.given():
             self._desk.count(human, reset=reset)

@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
-from iifl.supervisors.person.desk import Desk, Refused, Stale
+from iifl.supervisors.person.desk import Desk, People, Refused, Stale
 
 LONGEST_REQUEST = 1000  # bytes
 HOSTS = ("127.0.0.1", "localhost")
@@ -36,16 +36,17 @@ HEADERS = {
 
 
 class Server:
-    """A page for each of the people at a desk, until it is closed."""
+    """A page for each of the people at a desk, and one for whoever is all of them, until it is closed."""
 
     def __init__(self, desk: Desk, humans: int) -> None:
-        tokens = [secrets.token_urlsafe(24) for _ in range(humans)]
-        handler = type(
-            "Handler", (_Handler,), {"desk": desk, "human_of": {token: human for human, token in enumerate(tokens)}}
-        )
-        self._server = _Quiet((HOSTS[0], 0), handler)
+        pages: dict[str, People] = {f"Person {human + 1}": (human,) for human in range(humans)}
+        if humans > 1:
+            pages = {f"All {humans} people": tuple(range(humans)), **pages}
+        tokens = {name: secrets.token_urlsafe(24) for name in pages}
+        page_of = {tokens[name]: (name if humans > 1 else "", people) for name, people in pages.items()}
+        self._server = _Quiet((HOSTS[0], 0), type("Handler", (_Handler,), {"desk": desk, "page_of": page_of}))
         port = self._server.server_address[1]
-        self.addresses = [f"http://{HOSTS[0]}:{port}/{token}/" for token in tokens]
+        self.addresses = {name: f"http://{HOSTS[0]}:{port}/{token}/" for name, token in tokens.items()}
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
@@ -70,13 +71,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     desk: ClassVar[Desk]
-    human_of: ClassVar[dict[str, int]]
+    page_of: ClassVar[dict[str, tuple[str, People]]]  # token → its name, if it needs one, and its people
 
     def do_GET(self) -> None:
         """The page, its picture, or what is new."""
-        human, rest = self._caller()
-        if human is None:
+        page, rest = self._caller()
+        if page is None:
             return
+        who, people = page
         parts = urlsplit(rest)
         if parts.path in STATIC:
             name, kind = STATIC[parts.path]
@@ -86,41 +88,41 @@ class _Handler(BaseHTTPRequestHandler):
             if not seen.removeprefix("-").isdecimal():
                 self._refuse(HTTPStatus.BAD_REQUEST, "seen must be a whole number")
                 return
-            news = self.desk.state(human, int(seen))
-            self._send_json(HTTPStatus.OK, {**news, "person": human + 1, "people": len(self.human_of)})
+            self._send_json(HTTPStatus.OK, self.desk.state(people, int(seen)) | {"who": who})
         elif parts.path.startswith("picture/") and parts.path.removeprefix("picture/").isdecimal():
-            self._answer(lambda: self.desk.picture(human, int(parts.path.removeprefix("picture/"))))
+            self._answer(lambda: self.desk.picture(people, int(parts.path.removeprefix("picture/"))))
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
 
     def do_POST(self) -> None:
         """A click, or the button."""
-        human, rest = self._caller()
-        if human is None:
+        page, rest = self._caller()
+        if page is None:
             return
+        _, people = page
         try:
             said = self._read_json()
             number = _whole(said, "ticket")
             if rest == "push":
                 x, y = _number(said, "x"), _number(said, "y")
-                self._answer(lambda: self.desk.push(human, number, x, y))
+                self._answer(lambda: self.desk.push(people, number, x, y))
             elif rest == "reset":
-                self._answer(lambda: self.desk.hard_reset(human, number))
+                self._answer(lambda: self.desk.hard_reset(people, number))
             else:
                 self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
         except ValueError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
 
-    def _caller(self) -> tuple[int | None, str]:
-        """Which person asks, and for what; None when the request was refused."""
+    def _caller(self) -> tuple[tuple[str, People] | None, str]:
+        """Which page asks, and for what; None when the request was refused."""
         host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
         token, slash, rest = self.path.removeprefix("/").partition("/")
         if host not in HOSTS:
             self._refuse(HTTPStatus.FORBIDDEN, "this page is for this machine alone")
-        elif not slash or token not in self.human_of:
+        elif not slash or token not in self.page_of:
             self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
         else:
-            return self.human_of[token], rest
+            return self.page_of[token], rest
         return None, ""
 
     def _read_json(self) -> dict[str, Any]:
