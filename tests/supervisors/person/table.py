@@ -96,10 +96,15 @@ class Scripted:
         pass
 
 
-for name, world in (("table", Table), ("meadow", Meadow)):
-    TASKS.add(name, f"{__name__}:{world.__name__}")
-    SUPERVISORS.add(name, f"{__name__}:Scripted")
-    SUPERVISORS.add(f"{name}/me", "iifl.supervisors.person.people:People")
+ENTRIES = {
+    TASKS: {name: f"{__name__}:{name.capitalize()}" for name in ("table", "meadow")},
+    SUPERVISORS: dict.fromkeys(("table", "meadow"), f"{__name__}:Scripted")
+    | {f"{name}/me": "iifl.supervisors.person.people:People" for name in ("table", "meadow")},
+}
+"""What these worlds are registered as, for as long as they are needed."""
 
 if __name__ == "__main__":
+    for registry, entries in ENTRIES.items():
+        for entry, target in entries.items():
+            registry.add(entry, target)
     sys.exit(main())

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from person_checks import BLOCK_PUSH, FAILED, NEEDS, PATIENCE, Page, Terminal, arguments, start_browser, wait_for
+from table import ENTRIES
 
 from iifl.cli import main
 from iifl.records import NOBODY
@@ -180,6 +181,8 @@ def test_a_fleet_that_needs_nobody_waits_for_nobody(tmp_path, browser, monkeypat
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setenv("DISPLAY", ":0")
+    for registry, entries in ENTRIES.items():
+        monkeypatch.setattr(registry, "_entries", registry._entries | entries)
     words = arguments(tmp_path / "run", task="meadow", algorithm="ibc", fleet__timesteps=100)
     run = threading.Thread(target=main, args=(words,), daemon=True)
     run.start()
