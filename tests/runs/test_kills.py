@@ -24,8 +24,8 @@ import torch
 
 from iifl.config import AllocationConfig, FleetConfig, LearningConfig, RunConfig, from_dict, to_dict
 from iifl.policies.explicit import ExplicitConfig
-from iifl.policies.implicit import ImplicitConfig
 from iifl.policies.learner import Optimisation
+from iifl.presets import preset
 from iifl.registry import TASKS
 from iifl.run import execute
 from iifl.runs.checkpoint import load_checkpoint
@@ -35,13 +35,6 @@ from iifl.runs.journal import Journal
 pytestmark = pytest.mark.usefixtures("unchanged_source")
 
 LIGHT = Optimisation(batch=8, learning_rate=1e-2)
-SMALL = RunConfig(
-    checkpoint_every=7,
-    fleet=FleetConfig(robots=6, humans=4, timesteps=60, minimum_intervention=3, reset_steps=2),
-    allocation=AllocationConfig(quantile=0.9, calibration_robots=5, calibration_timesteps=20),
-    learning=LearningConfig(demonstrations=1, pretraining_steps=120, update_every=10, steps_per_timestep=1),
-    policy=ImplicitConfig(width=8, depth=1, components=2, counter_examples=2, draws=4, optimisation=LIGHT),
-)
 SHORT = RunConfig(
     algorithm="ifl",
     checkpoint_every=3,
@@ -50,6 +43,22 @@ SHORT = RunConfig(
     learning=LearningConfig(demonstrations=1, pretraining_steps=4, update_every=5, steps_per_timestep=1),
     policy=ExplicitConfig(members=2, width=8, depth=1, optimisation=LIGHT),
 )
+
+
+def small(task: str) -> RunConfig:
+    """IIFL on a task, as small as it can be."""
+    start = preset(task, "iifl")
+    return replace(
+        start,
+        checkpoint_every=7,
+        trials=0,
+        fleet=FleetConfig(robots=6, humans=4, timesteps=60, minimum_intervention=3, reset_steps=2),
+        allocation=replace(start.allocation, quantile=0.9, calibration_robots=5, calibration_timesteps=20),
+        learning=LearningConfig(demonstrations=1, pretraining_steps=120, update_every=10, steps_per_timestep=1),
+        policy=replace(start.policy, width=8, depth=1, components=2, counter_examples=2, draws=4, optimisation=LIGHT),
+    )
+
+
 Moment = tuple[str, int]
 """A sign of progress: the stage, and how much of it is done."""
 PAUSE = 0.004
@@ -167,14 +176,14 @@ def check_kills(config: RunConfig, tmp_path: Path, kills: int, seed: int, begin)
 
 @pytest.mark.parametrize("task", TASKS.names())
 def test_two_kills_on_each_task(task, tmp_path):
-    check_kills(replace(SMALL, task=task), tmp_path, kills=2, seed=0, begin=forked)
+    check_kills(small(task), tmp_path, kills=2, seed=0, begin=forked)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("task", TASKS.names())
 def test_twenty_kills_in_one_run_on_each_task(task, tmp_path):
-    config = replace(SMALL, task=task, trials=3, fleet=replace(SMALL.fleet, timesteps=200))
+    config = replace(small(task), trials=3, fleet=replace(small(task).fleet, timesteps=200))
     check_kills(config, tmp_path, kills=20, seed=1, begin=fresh)
 
 
