@@ -79,9 +79,11 @@ def reproduce(out: Path, scale: Scale, console: Console, fresh: bool = False) ->
     jobs = []
     for data, algorithm, seed in _trials(scale):
         config, folder = configuration(data, algorithm, seed, scale), _folder(out, data, algorithm, seed)
+        if fresh:
+            start_again(folder)
         share, stages = _WORK[algorithm]
         name, work = f"{algorithm.upper()} {PAIRS[data]} pairs, trial {seed + 1}", share * config.fleet.timesteps
-        jobs.append(Job(name, _run, (config, data, folder, scale, fresh), work, stages, folder / "log.txt"))
+        jobs.append(Job(name, _run, (config, data, folder, scale), work, stages, folder / "log.txt"))
     jobs.sort(key=lambda job: -job.work)  # so that no core waits for a long one at the end
     rows = [row for summary in run_jobs(jobs, console, "Block pushing") for row in summary]
     rows.sort(key=lambda row: (list(PAIRS).index(row.task), list[str](ALGORITHMS).index(row.algorithm), row.seed))
@@ -132,10 +134,8 @@ def _between(history: Timestep, start: int, end: int | None) -> Timestep:
     return Timestep(**{name: column[start:end] for name, column in vars(history).items()})
 
 
-def _run(config: RunConfig, data: str, folder: Path, scale: Scale, fresh: bool, progress: Progress) -> list[Row]:
+def _run(config: RunConfig, data: str, folder: Path, scale: Scale, progress: Progress) -> list[Row]:
     """One trial in its own folder, and its numbers."""
-    if fresh:
-        start_again(folder)
     execute(config, folder, progress, experiment=NAME, scale=scale)
     with Journal.open(folder / "journal.sqlite", read_only=True) as journal:
         history = Timestep(**journal.read())
