@@ -37,6 +37,7 @@ def test_a_history_worked_by_hand():
     found = curves(stack(BY_HAND), humans=2, episode_steps=10)
     expected = {
         "successes": [0, 0, 1, 3],
+        "successes_alone": [0, 0, 1, 2],  # robot 1 had a human in the episode that it completes
         "hard_resets": [0, 0, 1, 1],
         "idle": [0, 1, 2, 2],
         "human_actions": [1, 3, 5, 5],

@@ -307,3 +307,20 @@ def test_the_risk_critic_lives_through_a_timestep_in_which_no_robot_moves(policy
     timestep, _ = fleet.advance()
     assert timestep.failed.all()
     assert fleet.critic.size == 6  # those of the first timestep
+
+
+def test_what_was_learned_offline_is_learned_once(tmp_path):
+    """A second run takes it from the folder and ends with the bits of a run that learned it anew."""
+    stages = []
+    execute(tiny(order="C"), tmp_path / "first", offline=tmp_path / "offline")
+    execute(tiny(), tmp_path / "second", lambda stage, *_: stages.append(stage), offline=tmp_path / "offline")
+    assert "pretrain" not in stages
+    execute(tiny(), tmp_path / "anew")
+    assert ending(tmp_path / "second") == ending(tmp_path / "anew")
+
+
+def test_what_was_learned_offline_in_another_way_is_left_alone(tmp_path):
+    execute(tiny(), tmp_path / "first", offline=tmp_path / "offline")
+    stages = []
+    execute(tiny(seed=1), tmp_path / "second", lambda stage, *_: stages.append(stage), offline=tmp_path / "offline")
+    assert "pretrain" in stages

@@ -21,10 +21,10 @@ from iifl.experts.demonstrations import record_demonstrations, record_pairs
 from iifl.loop import Lesson, Rules
 from iifl.memory import Memory
 from iifl.policies.base import Policy
-from iifl.policies.learner import Sizes
+from iifl.policies.learner import Sizes, as_it_is
 from iifl.records import Form
 from iifl.registry import POLICIES, SCRIPTED, SUPERVISORS, TASKS, crowd_of
-from iifl.supervisors.base import Supervisors
+from iifl.supervisors.base import Supervisors, kinds_of
 from iifl.tasks.fleet import FleetTask
 
 
@@ -42,12 +42,18 @@ def make_supervisors(
     return crowd
 
 
-def sizes_of(task: FleetTask) -> Sizes:
-    """What a policy must know of a world."""
+def sizes_of(task: FleetTask, features: bool = False, symmetry: bool = False) -> Sizes:
+    """What a policy must know of a world, with the world's own features and symmetry if it is to learn by them."""
     observation, action = task.single_observation_space, task.single_action_space
     assert isinstance(observation, spaces.Box)
     assert isinstance(action, spaces.Box)
-    return Sizes(Form(observation.shape, observation.dtype.str), action.low, action.high)
+    return Sizes(
+        Form(observation.shape, observation.dtype.str),
+        action.low,
+        action.high,
+        task.features if features else as_it_is,
+        task.turned if symmetry else None,
+    )
 
 
 def make_policy(config: PolicyConfig, sizes: Sizes, seed: int, device: str) -> Policy:
@@ -98,15 +104,17 @@ def make_order(config: RunConfig, threshold: float, scales: tuple[Scale, ...] = 
 
 
 def demonstrate(config: RunConfig, rng: np.random.Generator) -> Lesson:
-    """The people at work by themselves: full episodes (section 5 of the paper), or as many pairs as are asked for."""
+    """The people at work by themselves: full episodes (section 5 of the paper), or as much of them as is asked for."""
     pairs, humans = config.learning.pairs, max(1, config.fleet.humans)
     robots = config.learning.demonstrations if pairs is None else config.fleet.robots
     kind: type[FleetTask] = TASKS.load(config.task)
     task = make_task(config.task, robots, demonstration_seed(config.seed), **kind.demonstration_options)
-    crowd = make_supervisors(config.task, humans, robots, rng)
+    crowd = make_supervisors(config.task, humans, robots, rng, config.supervisor)
     if pairs is not None:
         return Lesson(*record_pairs(task, crowd, pairs))
     recorded = record_demonstrations(task, crowd, seconds_per_step=1.0)
+    if config.learning.transitions:
+        recorded = recorded.first_of_each(kinds_of(crowd), config.learning.transitions)
     return Lesson(recorded.observations, recorded.actions, recorded.humans)
 
 

@@ -82,10 +82,16 @@ class LearningConfig:
 
     demonstrations: int = 10
     """Offline episodes of the supervisors, before the fleet starts."""
+    transitions: int = 0
+    """Of these episodes, the first transitions of each kind of people that are kept; 0: all."""
     pairs: int | None = None
     """Offline states and actions instead of whole episodes, of people who do the work of the fleet themselves."""
     augmentation: int = 1
     """How often each transition is kept, offline and online: itself, the others with altered images."""
+    features: bool = False
+    """Learn from what the task makes of an observation (its `features`) instead of from the observation itself."""
+    symmetry: bool = False
+    """Learn from every transition as the task's symmetry turns it (its `turned`), at random, instead of as it was."""
     pretraining_steps: int | None = None
     """Gradient steps on them; none: half as many as there are transitions."""
     update_every: int = 1000
@@ -97,7 +103,7 @@ class LearningConfig:
         at_least(self, 1, "demonstrations", "augmentation")
         if self.pairs is not None:
             at_least(self, 1, "pairs")
-        at_least(self, 0, "update_every", "steps_per_timestep")
+        at_least(self, 0, "transitions", "update_every", "steps_per_timestep")
         if self.pretraining_steps is not None:
             at_least(self, 0, "pretraining_steps")
 

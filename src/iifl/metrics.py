@@ -30,6 +30,16 @@ def successes(history: Timestep) -> FloatArray:
     return _total(history.success)
 
 
+def successes_alone(history: Timestep) -> FloatArray:
+    """Σ_s Σ_i [robot i completed its task in timestep s, and had no human in that whole episode]."""
+    helped = history.human_of != NOBODY
+    help_so_far = np.cumsum(helped, axis=0)
+    begins = np.zeros_like(helped)  # the episodes, but the first, whose help so far counts from zero
+    begins[1:] = (history.ended | history.hard_reset)[:-1]
+    before = np.maximum.accumulate(np.where(begins, help_so_far - helped, 0), axis=0)
+    return _total(history.success & (help_so_far == before))
+
+
 def hard_resets(history: Timestep) -> FloatArray:
     """Σ_s Σ_i [a human finished a hard reset of robot i in timestep s]: one per reset, however long it takes."""
     return _total(history.hard_reset)
@@ -89,6 +99,7 @@ def curves(history: Timestep, humans: int, episode_steps: int) -> Curves:
     done, gained = successes(history), reward(history)
     return {
         "successes": done,
+        "successes_alone": successes_alone(history),
         "hard_resets": hard_resets(history),
         "idle": idle(history),
         "human_actions": human_actions(history),

@@ -79,6 +79,7 @@ SUPERVISORS = Registry(
         "cube_stacking": "iifl.supervisors.cube_stacking:CubeStackingSupervisors",
         "block_push": "iifl.supervisors.block_push:BlockPushSupervisors",
         "block_push/me": "iifl.supervisors.person.people:People",
+        "cube_stacking/two_kinds": "iifl.supervisors.cube_stacking:two_kinds",
     },
 )
 
@@ -113,5 +114,7 @@ EXPERIMENTS = Registry(
         "block_pushing": "iifl.experiments.block_pushing:reproduce",
         "uncertainty": "iifl.experiments.uncertainty:reproduce",
         "timing": "iifl.experiments.timing:reproduce",
+        "cube_stacking": "iifl.experiments.cube_stacking:reproduce",
+        "cube_changes": "iifl.experiments.cube_changes:reproduce",
     },
 )

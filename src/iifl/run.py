@@ -32,6 +32,7 @@ from iifl.checks import ConfigError
 from iifl.config import AllocationConfig, RunConfig, to_dict
 from iifl.loop import Fleet, Rules
 from iifl.memory import Memory
+from iifl.offline import Offline
 from iifl.policies.base import Policy
 from iifl.policies.learner import Sizes
 from iifl.records import Timestep
@@ -119,19 +120,21 @@ def execute(
     force: bool = False,
     watch: Callable[[FleetTask], None] | None = None,
     meet: Meeting | None = None,
+    offline: Path | None = None,
 ) -> Finished:
     """Run `config` in the folder `path`, or go on with the run of this configuration that is there.
 
     A run that has finished is only loaded, whatever program and machine it was made with; one that has not goes on only
     where it ends with the bits that it would have had. `watch` sees the world before every timestep of the trials.
-    `meet` is shown the people of a run that is not finished, and the run's folder, before anything begins.
+    `meet` is shown the people of a run that is not finished, and the run's folder, before anything begins. What was
+    learned offline is kept in the folder `offline`, and taken from there by runs that would learn the same.
     """
     require_budget(config)
     if RunFolder.holds_run(path) and (done := RunFolder.read(path)).is_finished:
         _require_same_config(path, done.manifest.config, config)
         return Finished(config, path, done.read_summary())
     with _open(config, path, force) as folder:
-        fleet, origin = _begin(config, folder, progress, meet)
+        fleet, origin = _begin(config, folder, progress, meet, offline)
         _work(config, fleet, folder, progress, origin)
         trials = trial(config, fleet.policy, progress, watch) if config.trials else None
         _sum_up(config, folder, trials, experiment, scale)
@@ -182,10 +185,12 @@ def _forget_journal(folder: RunFolder) -> None:
         folder.journal.with_name(folder.journal.name + suffix).unlink(missing_ok=True)
 
 
-def _begin(config: RunConfig, folder: RunFolder, progress: Progress, meet: Meeting | None) -> tuple[Fleet, Origin]:
+def _begin(
+    config: RunConfig, folder: RunFolder, progress: Progress, meet: Meeting | None, offline: Path | None
+) -> tuple[Fleet, Origin]:
     """The fleet as the last checkpoint left it; or a new one, with its journal and its first checkpoint."""
     saved = folder.checkpoints.load_latest() if folder.checkpoints.paths() else None
-    fleet, origin = _fleet(config, saved, progress, lambda people: meet(people, folder.path) if meet else None)
+    fleet, origin = _fleet(config, saved, progress, lambda people: meet(people, folder.path) if meet else None, offline)
     if saved is None:
         _forget_journal(folder)  # of a run that was killed before its first checkpoint
         sizes = sizes_of(fleet.task)
@@ -200,18 +205,22 @@ def _fleet(
     saved: Checkpoint | None,
     progress: Progress,
     meet: Callable[[Supervisors], None] = lambda people: None,
+    offline: Path | None = None,
 ) -> tuple[Fleet, Origin]:
     """The fleet of a checkpoint; or pretrained, calibrated, and before its first timestep."""
     rng = np.random.default_rng(config.seed)
     task = make_task(config.task, config.fleet.robots, config.seed)
-    sizes = sizes_of(task)
+    sizes = sizes_of(task, config.learning.features, config.learning.symmetry)
     memory = make_memory(config.policy, sizes, rng, config.learning.augmentation)
     policy = make_policy(config.policy, sizes, config.seed, config.device)
     supervisors = make_supervisors(config.task, config.fleet.humans, config.fleet.robots, rng, config.supervisor)
     meet(supervisors)
     critic = _critic(config, sizes)
     if saved is None:
-        pretrain(config, policy, memory, rng, progress)
+        kept = Offline(offline, config)
+        if not kept.take(policy, memory, rng):
+            pretrain(config, policy, memory, rng, progress)
+            kept.put(policy, memory, rng)
         origin = _calibrate(config, policy, critic, memory, progress)
     else:
         origin = Origin.from_meta(saved.meta)
@@ -263,7 +272,7 @@ def _calibrate(
     rng = np.random.default_rng(seed)
     kind: type[FleetTask] = TASKS.load(config.task)
     task = make_task(config.task, robots, seed, **kind.demonstration_options)
-    people = make_supervisors(config.task, config.fleet.humans, robots, rng)
+    people = make_supervisors(config.task, config.fleet.humans, robots, rng, config.supervisor)
     rules = Rules(config.fleet.minimum_intervention, config.fleet.reset_steps, 0, 0)
     if critic is not None:
         critic.fit_normalisation(memory.observations)

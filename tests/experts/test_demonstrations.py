@@ -140,3 +140,27 @@ def test_the_command_writes_the_same_file_again(tmp_path):
     found = Demonstrations.load(tmp_path / "a.parquet")
     assert found.done.sum() == 4
     assert set(found.humans) == {0, 1}
+
+
+def test_every_kind_of_people_gives_its_first_transitions():
+    """Five robots with two humans, each of a kind of its own."""
+    found = demonstrations(Reacher(5, seed=1))
+    kept = found.first_of_each(np.array([0, 1]), 20)
+    for human in (0, 1):
+        rows, everything = kept.humans == human, found.humans == human
+        assert rows.sum() == 20
+        np.testing.assert_array_equal(kept.observations[rows], found.observations[everything][:20])
+    together = found.first_of_each(np.array([0, 0]), 30)
+    np.testing.assert_array_equal(together.actions, found.actions[:30])
+
+
+def test_a_kind_of_people_that_did_not_demonstrate_enough_is_named():
+    with pytest.raises(DemonstrationError, match=r"kind 1 of people demonstrated for \d+ timesteps, not 100000"):
+        demonstrations(Reacher(2, seed=1)).first_of_each(np.array([1, 1]), 100_000)
+
+
+def test_the_command_keeps_the_first_transitions_of_the_kinds_of_people(tmp_path):
+    path = tmp_path / "stacking.parquet"
+    options = ["cube_stacking", "--episodes", "2", "--humans", "2", "--supervisor", "two-kinds", "--transitions", "40"]
+    assert main(["demonstrate", *options, "--out", str(path)]) == 0
+    assert np.bincount(Demonstrations.load(path).humans).tolist() == [40, 40]

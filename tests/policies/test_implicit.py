@@ -1,6 +1,8 @@
 """The implicit policy with a learned proposal: two ways stay two ways, doubt is where no data are, and the divergence
 that it reports is the one that quadrature gives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -190,3 +192,16 @@ def test_the_action_has_the_lowest_energy_that_a_grid_finds(one_bump, two_ways):
         chosen = policy.energies(states, policy.act(states)[:, None]).mean(0)[:, 0]
         assert (everywhere.max(1) - everywhere.min(1) > 3).all()
         assert (chosen - everywhere.min(1)).max() < 0.02
+
+
+@pytest.mark.parametrize(("blur", "side"), [(0.0, -1), (0.3, 1)])
+def test_blurred_it_does_what_more_people_do_rather_than_what_they_do_more_exactly(blur, side):
+    """Three in ten people do −0.5 to the digit, the others 0.5 give or take 0.25."""
+    rng = np.random.default_rng(0)
+    memory = Memory(Form((1,)), 1, 2, rng)
+    exact = rng.random((600, 1)) < 0.3
+    actions = np.where(exact, -0.5, rng.normal(0.5, 0.25, (600, 1)).clip(-1, 1))
+    memory.add(rng.uniform(-1, 1, (600, 1)), actions, np.zeros(600, int))
+    config = ImplicitConfig(width=16, components=2, narrowest=0.02, counter_examples=4, draws=16, optimisation=LIGHT)
+    policy = trained(replace(config, blur=blur), memory, 400)
+    np.testing.assert_allclose(policy.act(np.linspace(-0.8, 0.8, 20)[:, None]), side * 0.5, atol=0.2)

@@ -1,5 +1,7 @@
 """What all policies share: normalisation, the schedule of the learning rate, and errors that say what is wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -110,3 +112,44 @@ def test_a_fresh_state_takes_the_moments_of_the_optimiser_back_too():
     learner.learn(memory, 3)
     for name, value in learner.state_dict().items():
         assert torch.equal(value, first[name]), name
+
+
+class Watching(Point):
+    """Remembers what it was given to learn from."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(Optimisation(batch=200))
+        self.sizes, self.normalisation = sizes, Normalisation(sizes)
+        self.seen: list[tuple[Tensor, Tensor]] = []
+
+    def _losses(self, states: Tensor, actions: Tensor) -> Tensor:
+        self.seen.append((states, actions))
+        return super()._losses(states, actions)
+
+
+def test_a_policy_sees_the_features_of_its_world_alone():
+    """Here they are the sum of the observation."""
+    learner = Watching(replace(SIZES, features=lambda seen: seen.sum(1, keepdims=True)))
+    observations = np.random.default_rng(0).normal(size=(50, 3))
+    memory = memory_of(observations)
+    learner.fit_normalisation(memory)
+    learner.learn(memory, 1)
+    sums = observations.sum(1)
+    expected = (sums - sums.mean()) / sums.std()
+    np.testing.assert_allclose(learner._states(observations)[:, 0], expected, atol=1e-4)
+    assert learner.seen[0][0].shape == (2, 200, 1)
+    assert set(learner.seen[0][0].unique().numpy().round(3)) <= set(expected.astype(np.float32).round(3))
+
+
+def test_a_policy_learns_from_turned_transitions():
+    """The symmetry here: the observation grows by as much as the first action, uniformly in [0, 1)."""
+
+    def turned(observations, actions, turns):
+        return observations + turns[:, None], actions + turns[:, None] * np.array([1, 0, 0], np.float32)
+
+    learner = Watching(replace(SIZES, turned=turned))
+    learner.learn(memory_of(), 1)
+    states, actions = learner.seen[0]
+    torch.testing.assert_close(states[..., 0], actions[..., 0], atol=1e-5, rtol=0)
+    for quantile in (0.25, 0.5, 0.75):
+        assert float(actions[..., 0].quantile(quantile)) == pytest.approx(quantile, abs=0.12)

@@ -178,3 +178,13 @@ def test_means_over_spread_draws_are_less_noisy():
         return float(torch.stack(sets).var(0).mean())
 
     assert noise(mixture.spread) < noise(mixture.sample) / 3
+
+
+def test_blurred_it_is_its_convolution_with_a_gaussian():
+    """Away from the bounds of the box, against a sum over the points of a fine grid."""
+    mixture, width = one_axis([-0.2, 0.3], [0.05, 0.1], shares=[0.3, 0.7]), 0.08
+    x = np.linspace(-1, 1, 4001)
+    before, step = density(mixture, x), x[1] - x[0]
+    for at in (-0.3, 0.0, 0.25):
+        convolved = step * np.sum(before * norm.pdf(at - x, scale=width))
+        assert density(mixture.blurred(width), np.array([at]))[0] == pytest.approx(convolved, rel=1e-3)

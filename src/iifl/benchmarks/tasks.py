@@ -27,7 +27,7 @@ from iifl.registry import TASKS
 from iifl.tasks.block_push import BlockPush
 from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet
 
-WORLDS = ("ball_balance", "ant", "anymal")
+WORLDS = ("ball_balance", "ant", "anymal", "cube_stacking")
 STEPS, TURNS = 20, 15
 GENTLE = 0.3
 """The size of the random actions: no episode ends within a turn, so that both sides move all robots."""

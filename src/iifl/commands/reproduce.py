@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from typing import Literal
 
 import tyro
 from rich.console import Console
@@ -32,6 +34,8 @@ class Reproduce:
     """The folder of the results; none: runs/NAME. With all it has a folder for each; none: runs."""
     fresh: bool = False
     """Delete the runs that are there and start anew."""
+    supervisors: Literal[4, 2] | None = None
+    """Of cube-stacking: only with so many kinds of supervisors; none: with four, and with two."""
     engine: EngineName = "processes"
     """Where the runs are: processes of this machine, or the machines of a ray cluster."""
     address: str | None = None
@@ -46,11 +50,14 @@ def command(options: Sequence[str], console: Console) -> None:
         raise ValueError(f"unknown experiment '{name}': {nearest(name, [ALL, *EXPERIMENTS.names()])}")
     out = (given.out or Path("runs") / ("" if name == ALL else name)).absolute()
     folders = {each: out / each for each in EXPERIMENTS.names()} if name == ALL else {name: out}
+    chosen = {} if given.supervisors is None else {"supervisors": (given.supervisors,)}
+    if chosen and (name == ALL or "supervisors" not in signature(EXPERIMENTS.load(name)).parameters):
+        raise ValueError(f"--supervisors is of cube-stacking alone: leave it out for {name}")
     failures: dict[str, str] = {}
     with using(given.engine, given.address):
         for each, folder in folders.items():
             try:
-                EXPERIMENTS.load(each)(folder, given.scale, console, given.fresh)
+                EXPERIMENTS.load(each)(folder, given.scale, console, given.fresh, **chosen)
             except Exception as error:
                 if name != ALL:
                     raise

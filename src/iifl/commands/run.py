@@ -29,7 +29,8 @@ class Run:
 
     config: Annotated[RunConfig, tyro.conf.arg(name="")]
     preset: Preset = "fast"
-    """The policy: fast (the default), small (the method of the paper for a small CPU), paper (its hyper-parameters)."""
+    """What learns: fast (the default), best (what a task gains by), paper (its hyper-parameters), small (the method of
+    the paper for a small CPU)."""
     out: Path | None = None
     """The folder of the run; none: runs/TASK-ALGORITHM-SEED."""
     fresh: bool = False

@@ -57,6 +57,20 @@ class Demonstrations:
         table = pa.table(columns, metadata={"world": world, "seed": str(seed), SHAPE: shape})
         pq.write_table(table, path, compression="zstd")
 
+    def first_of_each(self, kind_of: IntArray, count: int) -> "Demonstrations":
+        """The first `count` timesteps of every kind of people, where human m is of kind `kind_of[m]`."""
+        kinds = kind_of[self.humans]
+        kept = []
+        for kind in np.unique(kind_of):
+            rows = np.flatnonzero(kinds == kind)
+            if len(rows) < count:
+                raise DemonstrationError(
+                    f"kind {kind} of people demonstrated for {len(rows)} timesteps, not {count}: record more episodes"
+                )
+            kept.append(rows[:count])
+        chosen = np.sort(np.concatenate(kept))
+        return Demonstrations(**{name: getattr(self, name)[chosen] for name in COLUMNS})
+
     @staticmethod
     def load(path: Path) -> "Demonstrations":
         """Read demonstrations that `save` wrote, or others with the same columns."""

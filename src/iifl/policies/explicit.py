@@ -43,7 +43,7 @@ class ExplicitPolicy(Learner):
 
     def __init__(self, config: ExplicitConfig, sizes: Sizes, seed: int, device: str = "cpu") -> None:
         generator = torch.Generator().manual_seed(seed)
-        encoder = make_encoder(sizes.observation, config.members, config.encoder, generator)
+        encoder = make_encoder(sizes.seen, config.members, config.encoder, generator)
         layers = [encoder.features] + [config.width] * config.depth + [sizes.action]
         network = EnsembleMLP(config.members, layers, generator)
         super().__init__(encoder, network, sizes, config.optimisation, seed=seed, device=device)

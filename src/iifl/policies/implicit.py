@@ -60,6 +60,9 @@ class ImplicitConfig:
     """The bound of f, in nats; a larger one moves the action more than it tells (docs/fast-path.md)."""
     counter_examples: int = 16
     """Draws from the proposal that a human's action is ranked against."""
+    blur: float = 0.0
+    """The action is that of lowest energy after blurring π by so many half action ranges, walked down the true energy:
+    where people do one of two things, what more of them do, not what they do more exactly. 0: of π itself (Eq. 1)."""
     draws: int = 64
     """Draws for each robot's action and uncertainty, from all members together."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -72,6 +75,7 @@ class ImplicitConfig:
         at_least(self, 1, "width", "correction_width", "depth", "components", "counter_examples")
         at_least(self, self.members, "draws")
         above(self, 0, "narrowest", "correction")
+        at_least(self, 0, "blur")
         if self.narrowest >= WIDEST:
             raise ConfigError(f"ImplicitConfig.narrowest is {self.narrowest}; it must be below {WIDEST}")
 
@@ -145,7 +149,7 @@ class ImplicitPolicy(Learner):
     def __init__(self, config: ImplicitConfig, sizes: Sizes, seed: int, device: str = "cpu") -> None:
         self.config = config
         generator = torch.Generator().manual_seed(seed)
-        encoder = make_encoder(sizes.observation, config.members, config.encoder, generator)
+        encoder = make_encoder(sizes.seen, config.members, config.encoder, generator)
         model = TiltedMixture(config, encoder.features, sizes.action, generator)
         super().__init__(encoder, model, sizes, config.optimisation, seed=seed, device=device)
 
@@ -160,7 +164,10 @@ class ImplicitPolicy(Learner):
 
         log_density = proposal.log_density(candidates)  # (E, N, K + MODES)
         energies = energy.correction(candidates) - log_density
-        actions = _descended(energy, _lowest(candidates, energies.mean(0)))
+        judged = energies
+        if self.config.blur:
+            judged = energies + log_density - proposal.blurred(self.config.blur).log_density(candidates)
+        actions = _descended(energy, _lowest(candidates, judged.mean(0)))
 
         K = draws.shape[1]
         drawn, log_pool = energies[..., :K], torch.logsumexp(log_density[..., :K], 0) - math.log(members)

@@ -71,7 +71,7 @@ class LangevinPolicy(Learner):
         self.config = config
         shape = EnergyNetwork(config.width, config.depth)
         generator = torch.Generator().manual_seed(seed)
-        encoder = make_encoder(sizes.observation, config.members, config.encoder, generator)
+        encoder = make_encoder(sizes.seen, config.members, config.encoder, generator)
         model = EnergyEnsemble(config.members, encoder.features, sizes.action, shape, generator)
         super().__init__(encoder, model, sizes, config.optimisation, seed=seed, device=device)
         one = torch.ones(sizes.action, device=self.device)

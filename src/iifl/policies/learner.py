@@ -2,10 +2,12 @@
 
 Observations are standardised with the mean and standard deviation of the offline demonstrations; actions are scaled so
 that the action box is [−1, 1]^A. Both belong to the policy and are in its state. What a policy sees as its states are
-the encoder's features, so an image is encoded once, however many actions are weighed in it.
+the encoder's features, so an image is encoded once, however many actions are weighed in it. A world may give features
+of its own, which then take the place of the observation, and a symmetry under which demonstrations are as good.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +18,32 @@ from iifl.checks import above, at_least
 from iifl.encoders import Encoder, Standardisation
 from iifl.memory import Memory
 from iifl.policies.base import PolicyState
-from iifl.records import Decision, FloatArray, Form, ObservationArray, finite_rows
+from iifl.records import Decision, FloatArray, Form, IntArray, ObservationArray, finite_rows
+
+
+def as_it_is(observations: ObservationArray) -> ObservationArray:
+    """The features of a world that has none of its own: the observation itself."""
+    return observations
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a policy must know of its world: the form of an observation and the action box."""
+    """What a policy must know of its world: the form of an observation, the action box, and what to look at."""
 
     observation: Form
     action_low: FloatArray  # (A,)
     action_high: FloatArray  # (A,)
+    features: Callable[[ObservationArray], ObservationArray] = as_it_is
+    """What is seen of observations: (k, *S) → (k, *features)."""
+    turned: Callable[[ObservationArray, FloatArray, FloatArray], tuple[ObservationArray, FloatArray]] | None = None
+    """A symmetry of the world: observations (k, *S) and actions (k, A), changed by k random numbers in [0, 1) to others
+    that are as good a demonstration."""
+
+    @property
+    def seen(self) -> Form:
+        """The form of what is seen of an observation."""
+        one = self.features(np.zeros((1, *self.observation.shape), self.observation.dtype))
+        return Form(one.shape[1:], one.dtype.str)
 
     @property
     def action(self) -> int:
@@ -58,7 +76,7 @@ class Normalisation(Standardisation):
     """From the world's units to the network's and back."""
 
     def __init__(self, sizes: Sizes) -> None:
-        super().__init__(sizes.observation)
+        super().__init__(sizes.seen)
         low, high = (torch.as_tensor(np.asarray(a), dtype=torch.float32) for a in (sizes.action_low, sizes.action_high))
         if not (torch.isfinite(low) & torch.isfinite(high) & (low < high)).all():
             raise ValueError(f"an action box must be finite and not empty, not {low.tolist()} to {high.tolist()}")
@@ -124,17 +142,16 @@ class Learner(ABC):
 
     def fit_normalisation(self, memory: Memory) -> None:
         """See `Policy.fit_normalisation`."""
-        self.normalisation.fit(torch.as_tensor(memory.observations, device=self.device))
+        everything = np.arange(memory.size)[None]
+        self.normalisation.fit(self._batch(memory, everything)[0][0])
 
     def learn(self, memory: Memory, steps: int) -> float:
         """See `Policy.learn`."""
-        observations = torch.as_tensor(memory.observations, device=self.device)
-        actions = torch.as_tensor(memory.actions, device=self.device)
         total = torch.zeros((), device=self.device)
         for _ in range(steps):
-            batch = torch.as_tensor(memory.draw(self.optimisation.batch), device=self.device)
-            states = self.encoder(self.normalisation(observations[batch]))
-            losses = self._losses(states, self.normalisation.scaled(actions[batch]))
+            observations, actions = self._batch(memory, memory.draw(self.optimisation.batch))
+            states = self.encoder(self.normalisation(observations))
+            losses = self._losses(states, self.normalisation.scaled(actions))
             self.optimiser.zero_grad(set_to_none=True)
             losses.sum().backward()  # type: ignore[no-untyped-call]
             self._set_learning_rate()
@@ -147,6 +164,15 @@ class Learner(ABC):
                 f"the loss became {mean} within {self.gradient_steps} gradient steps: lower the learning rate"
             )
         return mean
+
+    def _batch(self, memory: Memory, rows: IntArray) -> tuple[Tensor, Tensor]:
+        """What is seen (E, B, *features) and the actions (E, B, A) of these rows of the memory (E, B)."""
+        observations, actions = memory.observations[rows.ravel()], memory.actions[rows.ravel()]
+        if self.sizes.turned is not None:
+            turns = torch.rand(rows.size, generator=self.generator, device=self.device).cpu().numpy()
+            observations, actions = self.sizes.turned(observations, actions, turns)
+        seen, labels = (torch.as_tensor(a, device=self.device) for a in (self.sizes.features(observations), actions))
+        return seen.view(*rows.shape, *seen.shape[1:]), labels.view(*rows.shape, -1)
 
     def _parameters(self) -> list[nn.Parameter]:
         """All that is learned."""
@@ -166,7 +192,7 @@ class Learner(ABC):
         if not finite.all():
             robot = int(np.argmin(finite))
             raise ValueError(f"robot {robot}: its observation holds NaN or infinity: {observations[robot].tolist()}")
-        seen = torch.as_tensor(observations, dtype=torch.float32, device=self.device)
+        seen = torch.as_tensor(self.sizes.features(observations), dtype=torch.float32, device=self.device)
         states: Tensor = self.encoder(self.normalisation(seen))
         return states
 

@@ -11,7 +11,7 @@ no finite optimum.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import torch
@@ -73,6 +73,10 @@ class TruncatedMixture:
         parts = self._log_parts(actions)
         # What is e^−80 of the largest part counts as that much: smaller numbers are denormal soon, which is slow.
         return torch.logsumexp(torch.maximum(parts, parts.detach().amax(-2, keepdim=True) - 80), -2)
+
+    def blurred(self, width: float) -> "TruncatedMixture":
+        """The mixture with every component wider, as if convolved with a Gaussian of this width (but for the box)."""
+        return replace(self, widths=(self.widths.square() + width**2).sqrt())
 
     def modes(self, count: int) -> Tensor:
         """The means of the `count` likeliest components, or of all if there are fewer: (E, B, count, A)."""

@@ -7,6 +7,12 @@ import numpy as np
 from iifl.records import FloatArray, IntArray, ObservationArray, Situation
 
 
+def kinds_of(supervisors: "Supervisors") -> IntArray:
+    """The kind of each of the people (M,), where they are of several kinds (`kind_of`); else all are of one."""
+    one = np.zeros(supervisors.humans, np.int64)
+    return getattr(supervisors, "kind_of", one)
+
+
 class Supervisors(Protocol):
     """The M people of a run, as one object: whatever they remember of a robot is an array over the fleet.
 

@@ -47,14 +47,14 @@ class Stage(IntEnum):
 
 
 class CubeStackingSupervisors:
-    """M people in `kinds` groups as equal as can be, for a fleet of `robots`."""
+    """M people in `kinds` groups as equal as can be, for a fleet of `robots`; fewer people are of fewer kinds."""
 
     def __init__(self, humans: int, robots: int, rng: np.random.Generator | None = None, *, kinds: int = 4) -> None:
         del rng  # they leave nothing to chance
-        if not 1 <= kinds <= len(GRASP_YAWS) or humans < kinds:
-            raise ValueError(f"{humans} humans in {kinds} kinds: there are 1 to 4 kinds, each of at least one human")
+        if not 1 <= kinds <= len(GRASP_YAWS):
+            raise ValueError(f"there are 1 to {len(GRASP_YAWS)} kinds of people, not {kinds}")
         self.humans = humans
-        self.kind_of = np.arange(humans) * kinds // humans
+        self.kind_of = np.arange(humans) * kinds // max(humans, 1)
         self._human = np.full(robots, NOBODY, np.int64)
         self._clock = np.full(robots, -1, np.int64)  # of the world, when a robot was last helped
         self._stage = np.zeros(robots, np.int64)
@@ -91,6 +91,11 @@ class CubeStackingSupervisors:
         """Go on from a state that `state_dict` gave."""
         for name in _IN_MIND:
             getattr(self, f"_{name}")[:] = state[name]
+
+
+def two_kinds(humans: int, robots: int, rng: np.random.Generator | None = None) -> CubeStackingSupervisors:
+    """People who grasp at θ and at θ − π/2 only (Table 5)."""
+    return CubeStackingSupervisors(humans, robots, rng, kinds=2)
 
 
 _IN_MIND = ("human", "clock", "stage", "grasp_yaw")

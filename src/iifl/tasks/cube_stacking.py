@@ -21,6 +21,7 @@ import mujoco
 import numpy as np
 
 from iifl.records import BoolArray, FloatArray, IntArray
+from iifl.tasks.cube_features import features, turned
 from iifl.tasks.mujoco_fleet import MODELS, MujocoFleet, signed_unit, unbounded
 from iifl.tasks.operational_space import Gains, OperationalSpaceControl
 
@@ -48,6 +49,8 @@ class CubeStacking(MujocoFleet):
     episode_steps = 500
     substeps = 4
     reset_draws = 7 + 2 + 2 * PLACES + 2
+    features = staticmethod(features)
+    turned = staticmethod(turned)
 
     def __init__(self, num_envs: int, seed: int = 0, threads: int = 0) -> None:
         model = mujoco.MjModel.from_xml_path(str(MODELS / "cube_stacking.xml"))

@@ -83,6 +83,16 @@ class FleetTask(VectorEnv[np.ndarray, FloatArray, np.ndarray]):
     def _judge(self, actions: FloatArray) -> tuple[FloatArray, BoolArray, BoolArray]:
         """Rewards (N,), failed (N,) and reached-the-goal (N,) of all robots after the step (idle ones are masked)."""
 
+    @staticmethod
+    def features(observations: FloatArray) -> FloatArray:
+        """What a policy may see instead of observations (k, S), a function of them alone: (k, features)."""
+        return observations
+
+    @staticmethod
+    def turned(observations: FloatArray, actions: FloatArray, turns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Observations (k, S) and actions (k, A) under a symmetry of the world that numbers in [0, 1) (k,) choose."""
+        return observations, actions
+
     @abstractmethod
     def world_state(self) -> StateDict:
         """The world's own state, as arrays; with `clock` and the like it is all that a resumed run needs."""
