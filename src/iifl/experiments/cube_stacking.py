@@ -36,6 +36,7 @@ NAME = "cube_stacking"
 TOGETHER: tuple[tuple[Algorithm, ...], ...] = (("ibc", "iifl-r", "iifl"), ("bc", "ifl"))
 """Algorithms whose policies are the same one, and so are run one after the other."""
 DRAWN = ("successes", "successes_alone")
+GRASPS = "grasps.png"
 POINTS = 200
 """Points of a curve that are kept."""
 
@@ -61,6 +62,9 @@ def reproduce(
     out: Path, scale: Scale, console: Console, fresh: bool = False, supervisors: Sequence[int] = tuple(KINDS)
 ) -> Path:
     """Run what is not there yet, on all cores, and build the report; returns the page."""
+    if not (out / GRASPS).exists():  # first: where no picture can be drawn, nothing was run in vain
+        out.mkdir(parents=True, exist_ok=True)
+        picture_of_grasps(out / GRASPS)
     jobs = []
     for kinds in supervisors:
         for seed in range(SIZES[scale].seeds):
@@ -75,7 +79,6 @@ def reproduce(
     curves = [curve for kinds in supervisors for name in ALGORITHMS for curve in _curves(out, kinds, name, scale)]
     write_curves(out, NAME, curves)
     save_figure(curves_over_time(curves, story), out / "over-time")
-    picture_of_grasps(out / "grasps.png")
     tables = [to_markdown(table, "deviation") for results in load_results([out]) for table in tables_of(results)]
     (out / "tables.md").write_text("\n".join(tables), encoding="utf-8")
     return build_report([out], out / "report.html")
