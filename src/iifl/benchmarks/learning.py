@@ -7,11 +7,12 @@ CPU (`--preset small`), which has the published loss and sampler: that of the pa
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from iifl.assembly import demonstrate, make_memory, make_policy, make_task, sizes_of
-from iifl.benchmarks.rows import Row
+from iifl.benchmarks.rows import Row, seconds
 from iifl.config import RunConfig
 from iifl.policies.base import Policy
 from iifl.presets import preset
@@ -64,8 +65,8 @@ def _rows(world: str, seeds: int) -> list[Row]:
     return [*rows, _row(name, times, took, settings)]
 
 
-def _row(name: str, values: FloatArray, seconds: float, settings: dict[str, object]) -> Row:
-    return Row(name, float(np.median(values)), float(values.max() - values.min()), seconds, settings)
+def _row(name: str, values: FloatArray, took: float, settings: dict[str, object]) -> Row:
+    return Row(name, float(np.median(values)), float(values.max() - values.min()), took, settings)
 
 
 def progress(config: RunConfig, seed: int) -> Progress:
@@ -81,15 +82,14 @@ def progress(config: RunConfig, seed: int) -> Progress:
     policy.fit_normalisation(memory)
     half_range = (sizes.action_high - sizes.action_low) / 2
     errors: list[float] = []
-    seconds: list[float] = []
+    times: list[float] = []
     done = 0
     for steps in CHECKPOINTS:
-        start = time.perf_counter()
-        policy.learn(memory, steps - done)
-        seconds.append(time.perf_counter() - start + (seconds[-1] if seconds else 0.0))
+        took = seconds(partial(policy.learn, memory, steps - done))
+        times.append(took + (times[-1] if times else 0.0))
         done = steps
         errors.append(held_out_error(policy, other.observations[kept], other.actions[kept], half_range))
-    return Progress(np.array(errors), np.array(seconds))
+    return Progress(np.array(errors), np.array(times))
 
 
 def held_out_error(

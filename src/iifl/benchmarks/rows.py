@@ -3,10 +3,12 @@
 import json
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -22,11 +24,25 @@ class Row:
     settings: dict[str, Any]
 
 
+_clock: ContextVar[Callable[[], float]] = ContextVar("clock", default=time.perf_counter)
+
+
+def count_cpu_seconds() -> None:
+    """From here on count the CPU seconds of one thread, which depend little on what else the machine does."""
+    torch.set_num_threads(1)
+    _clock.set(time.thread_time)
+
+
+def now() -> float:
+    """The time on the clock of the benchmarks."""
+    return _clock.get()()
+
+
 def seconds(action: Callable[[], object]) -> float:
     """How long a call takes."""
-    start = time.perf_counter()
+    start = now()
     action()
-    return time.perf_counter() - start
+    return now() - start
 
 
 def show(rows: list[Row], console: Console) -> None:
