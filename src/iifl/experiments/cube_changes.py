@@ -7,13 +7,13 @@ All variants learn from the same demonstrations and are tried in the same episod
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from iifl.config import RunConfig
 from iifl.experiments.scale import Scale
 from iifl.policies.implicit import ImplicitConfig
-from iifl.policies.learner import Optimisation
 from iifl.pool import Job, run_jobs
 from iifl.presets import preset
 from iifl.report.page import build_report
@@ -27,11 +27,11 @@ TRIALS: dict[Scale, int] = {"smoke": 20, "cpu": 100, "paper": 100}
 SMOKE_STEPS = 200
 
 
-def _learning(**changes: bool | int) -> Callable[[RunConfig], RunConfig]:
+def _learning(**changes: Any) -> Callable[[RunConfig], RunConfig]:
     return lambda config: replace(config, learning=replace(config.learning, **changes))
 
 
-def _policy(**changes: int | float | Optimisation) -> Callable[[RunConfig], RunConfig]:
+def _policy(**changes: Any) -> Callable[[RunConfig], RunConfig]:
     return lambda config: replace(config, policy=replace(config.policy, **changes))
 
 

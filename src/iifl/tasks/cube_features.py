@@ -11,7 +11,7 @@ The arm does the same wherever its first joint points, so a demonstration turned
 
 import numpy as np
 
-from iifl.records import FloatArray
+from iifl.records import FloatArray, ObservationArray
 from iifl.tasks.rotations import rotation_matrices
 
 BASE = np.array([-0.45, 0.0, 0.0])  # on the axis of the arm's first joint
@@ -23,7 +23,7 @@ TURNS, TURN = np.array([-0.1, -0.05, 0.0, 0.05, 0.1]), 0.03  # radians
 AROUND = 0.01  # metres: how far from the vertical line of its goal a hand still is about to act
 
 
-def features(observations: FloatArray) -> FloatArray:
+def features(observations: ObservationArray) -> FloatArray:
     """The features (k, 65) of observations (k, 19)."""
     seen = observations.astype(np.float64)
     cube, hand = (rotation_matrices(seen[:, [x + 3, x, x + 1, x + 2]]) for x in (0, 13))
@@ -70,7 +70,7 @@ def _sideways(ways: FloatArray) -> FloatArray:
     return length
 
 
-def turned(observations: FloatArray, actions: FloatArray, turns: FloatArray) -> tuple[FloatArray, FloatArray]:
+def turned(observations: ObservationArray, actions: FloatArray, turns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The scenes (k, 19) and actions (k, 7), turned about the base by so many full turns (k,)."""
     angle = 2 * np.pi * turns.astype(np.float64)
     scenes, moves = observations.astype(np.float64), actions.astype(np.float64)

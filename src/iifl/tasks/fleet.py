@@ -21,7 +21,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from iifl.records import BoolArray, FloatArray, IntArray
+from iifl.records import BoolArray, FloatArray, IntArray, ObservationArray
 from iifl.tasks.randomness import episode_uniforms
 
 Info = dict[str, Any]
@@ -84,12 +84,14 @@ class FleetTask(VectorEnv[np.ndarray, FloatArray, np.ndarray]):
         """Rewards (N,), failed (N,) and reached-the-goal (N,) of all robots after the step (idle ones are masked)."""
 
     @staticmethod
-    def features(observations: FloatArray) -> FloatArray:
+    def features(observations: ObservationArray) -> ObservationArray:
         """What a policy may see instead of observations (k, S), a function of them alone: (k, features)."""
         return observations
 
     @staticmethod
-    def turned(observations: FloatArray, actions: FloatArray, turns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def turned(
+        observations: ObservationArray, actions: FloatArray, turns: FloatArray
+    ) -> tuple[ObservationArray, FloatArray]:
         """Observations (k, S) and actions (k, A) under a symmetry of the world that numbers in [0, 1) (k,) choose."""
         return observations, actions
 
