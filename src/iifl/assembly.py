@@ -24,7 +24,7 @@ from iifl.policies.base import Policy
 from iifl.policies.learner import Sizes, as_it_is
 from iifl.records import Form
 from iifl.registry import POLICIES, SCRIPTED, SUPERVISORS, TASKS, crowd_of
-from iifl.supervisors.base import Supervisors, kinds_of
+from iifl.supervisors.base import Attentive, Supervisors, kinds_of
 from iifl.tasks.fleet import FleetTask
 
 
@@ -110,6 +110,8 @@ def demonstrate(config: RunConfig, rng: np.random.Generator) -> Lesson:
     kind: type[FleetTask] = TASKS.load(config.task)
     task = make_task(config.task, robots, demonstration_seed(config.seed), **kind.demonstration_options)
     crowd = make_supervisors(config.task, humans, robots, rng, config.supervisor)
+    if isinstance(crowd, Attentive):  # people of flesh and blood help a fleet; scripted ones show it the work before
+        crowd = make_supervisors(config.task, humans, robots, rng)
     if pairs is not None:
         return Lesson(*record_pairs(task, crowd, pairs))
     recorded = record_demonstrations(task, crowd, seconds_per_step=1.0)

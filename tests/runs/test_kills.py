@@ -55,7 +55,7 @@ def small(task: str) -> RunConfig:
         fleet=FleetConfig(robots=6, humans=4, timesteps=60, minimum_intervention=3, reset_steps=2),
         allocation=replace(start.allocation, quantile=0.9, calibration_robots=5, calibration_timesteps=20),
         learning=LearningConfig(demonstrations=1, pretraining_steps=120, update_every=10, steps_per_timestep=1),
-        policy=replace(start.policy, width=8, depth=1, components=2, counter_examples=2, draws=4, optimisation=LIGHT),
+        policy=replace(start.policy, width=8, depth=1, components=2, counter_examples=2, draws=5, optimisation=LIGHT),
     )
 
 
