@@ -3,6 +3,10 @@
 An image becomes feature maps by a convolution over its patches and another over neighbouring patches; means over 2 × 2
 places of these maps are the features. Every member of the ensemble has weights of its own, and all members are one
 grouped convolution.
+
+Chosen by 1000 held-out pushes of block pushing, after 500 gradient steps on 336 pairs: the median error is 0.09 of the
+longest push, against 0.15 with the maps' centres of mass, 0.12 with all their places, and 0.11 without neighbours. A
+finer first convolution gains nothing, for 1.6 times the time.
 """
 
 from dataclasses import dataclass

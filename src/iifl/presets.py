@@ -118,7 +118,7 @@ def _block_push(config: RunConfig, name: Preset) -> RunConfig:
     100, the explicit one at every timestep, with the same number of gradient steps. û is calibrated with the fleet of
     the experiment: of 100 robots with 2 people most would stand failed, and images of 1000 timesteps take minutes. It
     is the 95 % quantile, not 99 %: robots that have failed, or are caught in a loop, are highly uncertain for many
-    timesteps and make up the highest percent by themselves; then people are hardly ever asked.
+    timesteps and are most of the highest percent; then people are hardly ever asked.
     """
     policy, pretraining_steps = config.policy, None
     if name in ("fast", "best"):

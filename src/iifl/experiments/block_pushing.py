@@ -206,7 +206,7 @@ def _story(scale: Scale) -> Story:
                 against=("ifl",),
                 factor=4.5,
             ),
-            Claim("Implicit policies need fewer hard resets.", "hard_resets", "ibc", "less than", against=("bc",)),
+            Claim("IBC needs fewer hard resets than BC.", "hard_resets", "ibc", "less than", against=("bc",)),
             *(
                 (
                     Claim(
