@@ -42,7 +42,7 @@ def picture_of_grasps(path: Path, seed: int = 3) -> None:
     camera.lookat = world.qpos[0, CUBE_A][:3] + np.array([0.0, 0.0, 0.06])
     camera.distance, camera.azimuth, camera.elevation = 0.5, 150.0, -24.0
     with style(), mujoco.Renderer(world.model, PIXELS, PIXELS) as renderer:
-        figure = Figure(figsize=(7.2, 2.0), layout="constrained")
+        figure = Figure(figsize=(7.2, 2.2), layout="constrained")
         for kind, (panel, title) in enumerate(zip(figure.subplots(1, len(TITLES)), TITLES, strict=True)):
             data = world.batch.get_data(kind)
             mujoco.mj_forward(world.model, data)
