@@ -93,7 +93,8 @@ def test_markdown_and_terminal_show_the_same_numbers(table: Table) -> None:
     console = Console(width=200, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
     console.print(to_rich(table))
     terminal = [line for line in console.export_text().splitlines() if line.startswith("│")]
-    assert [[cell.strip() for cell in line.strip("│").split("│")] for line in terminal] == lines[2:]
+    found = [[cell.strip() for cell in line.strip("│").split("│")] for line in terminal]
+    assert found == [list(column) for column in zip(lines[0], *lines[2:], strict=True)][1:]
     assert lines[4] == ["IIFL", "3", "98.3 [96.2, 100.0]", "100", "2,169 [1,988, 2,409]", "2,000.50 ± 12.25"]
 
 

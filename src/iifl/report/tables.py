@@ -109,16 +109,17 @@ def tables_of(results: Results) -> list[Table]:
 
 
 def to_rich(table: Table, form: Form = "interval") -> RichTable:
-    """For the terminal."""
+    """For the terminal: one column per algorithm, the paper's number below ours, so that it fits the usual width."""
     rich = RichTable(title=table.caption, title_justify="left", header_style="bold")
     rich.add_column("Algorithm")
-    rich.add_column("Seeds", justify="right")
-    for title, paper in zip(table.titles, table.with_paper, strict=True):
-        rich.add_column(Text(title), justify="right")
-        if paper:
-            rich.add_column("paper", justify="right", style="dim")
     for row in table.rows:
-        rich.add_row(Text(row.label), str(row.seeds), *map(Text, _texts(table, row, form)))
+        rich.add_column(Text(row.label), justify="right")
+    rich.add_row("Seeds", *(str(row.seeds) for row in table.rows))
+    for i, (title, paper) in enumerate(zip(table.titles, table.with_paper, strict=True)):
+        cells = [row.cells[i] for row in table.rows]
+        rich.add_row(Text(title), *(Text(cell.measured_text(form)) for cell in cells))
+        if paper:
+            rich.add_row("  paper", *(Text(cell.paper_text() or NO_VALUE) for cell in cells), style="dim")
     return rich
 
 
